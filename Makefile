@@ -1,0 +1,134 @@
+# gpubench: every task is a target; `make help` lists them.
+#
+# BACKEND=auto  cuda where nvcc and a GPU are there, else cpu
+# Build results go to build/, measurements to results/.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+# One suite and one kernels/<operation>.h each.
+SUITES := attention memcpy
+OPERATIONS := attention memcpy
+
+CC ?= cc
+CFLAGS ?= -O3
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+BACKEND ?= auto
+ARCH ?=
+ARGS ?=
+RUNS ?= 1
+GIT ?= $(shell git describe --always --dirty 2>/dev/null)
+
+# ---- the toolkit: NVCC, then CUDA_HOME, PATH, /usr/local/cuda
+
+CUDA_HOME ?=
+NVCC ?= $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) \
+          $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+NVCC_FOUND := $(shell command -v $(NVCC) 2>/dev/null)
+TOOLKIT := $(if $(NVCC_FOUND),$(patsubst %/bin/nvcc,%,$(shell realpath $(NVCC_FOUND))))
+
+# Compute capabilities of the GPUs that are here, without dots: only lines that
+# are nothing but a number count, whatever else the query tool prints.
+GPUS := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
+          | sed -n 's/^ *\([0-9][0-9]*\)\.\([0-9]\) *$$/\1\2/p'))
+
+ifeq ($(BACKEND),auto)
+  override BACKEND := $(if $(and $(NVCC_FOUND),$(GPUS)),cuda,cpu)
+endif
+ifeq ($(filter $(BACKEND),cpu cuda),)
+  $(error BACKEND=$(BACKEND): wants auto, cpu or cuda)
+endif
+
+BUILD := build/$(BACKEND)
+
+# ---- what to build for: ARCH by hand ("80 90a"), else the GPUs that are here,
+# else a set that includes PTX, from which the driver compiles for any other
+
+ifeq ($(BACKEND),cuda)
+  ifeq ($(NVCC_FOUND),)
+    $(error BACKEND=cuda needs nvcc, and there is none: set NVCC or CUDA_HOME)
+  endif
+  # 9.0 has instructions that only the target sm_90a may use.
+  ARCHS := $(if $(ARCH),$(ARCH),$(patsubst 90,90a,$(GPUS)))
+  KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)) 90a 100a 120a
+  UNKNOWN := $(filter-out $(KNOWN),$(ARCHS))
+  ifneq ($(UNKNOWN),)
+    $(error ARCH: $(NVCC) does not know '$(UNKNOWN)'; it knows $(KNOWN))
+  endif
+  GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a))
+  ifeq ($(ARCHS),)
+    $(info No GPU tells what to build for: building for sm_80, sm_90a and PTX (ARCH= overrides))
+    GENCODE := -gencode arch=compute_80,code=[sm_80,compute_80] \
+               -gencode arch=compute_90a,code=sm_90a
+  endif
+  NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
+               -Xcompiler -Wall,-Wextra,-Werror
+  CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
+  CUDA_OBJECTS = $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/random.cu \
+                   $(foreach o,$(OPERATIONS),kernels/cuda/$(o).cu kernels/cuda/$(o)_*.cu)))
+  LINK = $(NVCC) $(GENCODE) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
+else
+  LINK = $(CC) $(CFLAGS) -o $@ $^ -lm
+endif
+
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,kernels/kernel.c kernels/cpu/convert.c \
+             kernels/cpu/random.c $(foreach o,$(OPERATIONS),kernels/cpu/$(o).c)) $(CUDA_OBJECTS)
+SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
+COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
+              $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
+
+.PHONY: all suites test test-gpu deps help clean $(SUITES:%=suite-%) FORCE
+
+all: $(SUITE_PROGRAMS)   ## build the suites
+
+suites: $(SUITES:%=suite-%)   ## measure every suite
+
+define SUITE_RULES
+suite-$(1): $(BUILD)/$(1)
+	@mkdir -p results
+	$(BUILD)/$(1) --csv results/$(1).csv --runs $(RUNS) $(ARGS)
+
+$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(BUILD)/suites/suite.o $(BUILD)/libkernels.a
+	$$(LINK)
+endef
+$(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
+
+$(BUILD)/libkernels.a: $(OBJECTS)
+	$(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.o: %.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+# The one object that knows the revision and the compilers, for the CSV.
+$(BUILD)/suites/suite.o: CUDA_CFLAGS += \
+  '-DGPUBENCH_GIT="$(GIT)"' '-DGPUBENCH_COMPILER="$(COMPILER)"'
+$(BUILD)/suites/suite.o: $(BUILD)/revision
+
+# Written only when its content changes, so that what depends on it is rebuilt then.
+define WRITE_IF_CHANGED
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(1)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+endef
+
+$(BUILD)/revision: FORCE
+	$(call WRITE_IF_CHANGED,$(GIT))
+
+$(BUILD)/flags: FORCE
+	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
+
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+help:   ## this list
+	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
+	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
+	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 NVCC= CUDA_HOME= CC='
+
+clean:   ## remove build/ (results/ stays)
+	rm -rf build

@@ -1,0 +1,3180 @@
+/*
+ * gpubench.h - microbenchmarks of GPU work (and of host functions), in one file.
+ *
+ * In ONE source file, before any other include:
+ *
+ *     #define GPUBENCH_IMPLEMENTATION
+ *     #include "gpubench.h"
+ *
+ * In every other file just include it. With nvcc, or with GPUBENCH_CUDA
+ * defined to 1 (or <cuda_runtime_api.h> included first), it measures CUDA
+ * streams and needs the CUDA runtime; otherwise it measures host functions
+ * with the monotonic clock and needs nothing. POSIX; C99 and C++11 or later.
+ *
+ *     static int run(void *context, gpubench_stream stream)   // enqueue, return 0
+ *     ...
+ *     gpubench *bench = gpubench_open("mine", argc, argv);    // reads the options
+ *     gpubench_case c = gpubench_case_init("copy", run, &buffers);
+ *     c.bytes = 2 * bytes;
+ *     gpubench_measure(bench, &c);                            // queues it
+ *     return gpubench_close(bench);                           // measures, reports
+ *
+ * A case's life: setup; warm-up and samples (each: reset, then run);
+ * verify; teardown. All but run are optional. Cases are queued, shuffled by
+ * the seed and measured by gpubench_close, so contexts live until then.
+ *
+ * One sample (mode cold): reset and an L2 flush, neither timed; a gate that
+ * holds the stream until everything is enqueued; start event, run, stop event.
+ *
+ * Licence: MIT, see LICENSE.
+ */
+#if defined(GPUBENCH_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#ifndef GPUBENCH_H
+#define GPUBENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPUBENCH_VERSION "1.0.0"
+
+#ifndef GPUBENCH_CUDA
+#if defined(__CUDACC__) || defined(__CUDA_RUNTIME_API_H__)
+#define GPUBENCH_CUDA 1
+#else
+#define GPUBENCH_CUDA 0
+#endif
+#endif
+
+#if GPUBENCH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The CUDA runtime's cudaStream_t, spelled so that host code needs no CUDA
+ * header. NULL on the CPU. */
+typedef struct CUstream_st *gpubench_stream;
+
+typedef struct gpubench gpubench;
+
+/* What a case's functions return. Positive codes are errors of the API that
+ * they called: a cudaError_t on a GPU, an errno on the CPU, or whatever the
+ * case's error_string explains. cudaErrorMemoryAllocation counts as OOM. */
+enum {
+    GPUBENCH_OK = 0,
+    GPUBENCH_FAILED = -1,
+    GPUBENCH_OOM = -2,         /* memory does not suffice */
+    GPUBENCH_UNSUPPORTED = -3, /* this device or shape cannot do it */
+    GPUBENCH_SKIPPED = -4,
+    GPUBENCH_MISMATCH = -5     /* it ran, and the result is wrong */
+};
+
+/* What surrounds the runs of a sample; each mode is a row of its own. */
+enum {
+    GPUBENCH_COLD = 1,  /* caches flushed before each run */
+    GPUBENCH_HOT = 2,   /* many runs back to back in one pair of events */
+    GPUBENCH_GRAPH = 4  /* run captured once, replayed as a CUDA graph, caches flushed */
+};
+
+typedef struct gpubench_case {
+    const char *name;    /* operation and pass: "attention.forward" */
+    const char *variant; /* how: "tiled"; "" if there is one way only */
+    const char *dtype;   /* "f32", "bf16", ...; "" if it does not apply */
+    const char *params;  /* "b=4 t=128": key=value, separated by blanks */
+    void *context;       /* handed to the functions below; lives until gpubench_close */
+    int (*setup)(void *context, gpubench *bench);        /* allocate and fill */
+    int (*reset)(void *context, gpubench_stream stream); /* enqueued before each sample, not timed */
+    int (*run)(void *context, gpubench_stream stream);   /* enqueue the work on stream */
+    int (*verify)(void *context, gpubench *bench);       /* judge what the last run left behind */
+    void (*teardown)(void *context);                     /* undo setup, also a half-done one */
+    const char *(*error_string)(int code); /* explain a code of run or setup; NULL for "not mine" */
+    uint64_t bytes;                        /* read plus written by one run; 0: not counted */
+    uint64_t flops;                        /* operations of one run; 0: not counted */
+    double peak_gb_per_s;                  /* what bytes are held against; 0: the device's
+                                              memory; negative: nothing */
+    unsigned modes;                        /* set of modes it may be measured in; 0: all */
+} gpubench_case;
+
+/* A program's own option: --NAME VALUE; *value is set and stays NULL when the
+ * option is not given. argument names the value in --help. */
+typedef struct gpubench_option {
+    const char *name; /* with its dashes: "--shape" */
+    const char *argument;
+    const char *help;
+    const char **value;
+} gpubench_option;
+
+/* Reads the command line and chooses the device. Never NULL: after a usage
+ * error (message on stderr) the handle measures nothing and gpubench_close
+ * returns 2. --help, and --runs above 1 (which starts this program afresh for
+ * each run), end the process here. Call it before touching the GPU. */
+gpubench *gpubench_open(const char *suite, int argc, char **argv);
+
+/* The same, with options of the program's own. */
+gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
+                             int argc, char **argv);
+
+/* A case with a name, what to run and its context; everything else empty. */
+gpubench_case gpubench_case_init(const char *name,
+                                 int (*run)(void *context, gpubench_stream stream), void *context);
+
+/* Queues one case. Its strings are copied. */
+void gpubench_measure(gpubench *bench, const gpubench_case *one);
+
+/* Queues count cases whose samples are interleaved, so that they see the same
+ * clocks and temperature. All are set up at once; one that does not fit beside
+ * the others is measured alone afterwards. */
+void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);
+
+/* Measures what was queued, prints the table, writes the CSV, frees all.
+ * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
+ * or no way to measure. */
+int gpubench_close(gpubench *bench);
+
+/* ---- for a case's functions ---- */
+
+/* Which memory gpubench_alloc takes it from. */
+enum {
+    GPUBENCH_DEVICE = 0,   /* the device that is measured; host memory on the CPU */
+    GPUBENCH_PINNED = 1,   /* page-locked host memory */
+    GPUBENCH_PAGEABLE = 2, /* ordinary host memory */
+    GPUBENCH_OUTPUT = 16   /* add: poisoned with 0xff bytes before the timed loop */
+};
+
+/* Memory for the case that is being set up, aligned to 512 bytes, freed after
+ * teardown. Bytes written beyond either end are found after the timed loop and
+ * fail the case. NULL if there is not enough: return GPUBENCH_OOM then. */
+void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
+
+/* Copies between any two kinds of memory, synchronously. 0 or a cudaError_t. */
+int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes);
+
+/* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
+int gpubench_fail(gpubench *bench, int status, const char *format, ...);
+
+/* Reports verify's finding into the columns max_error and tolerance. Returns
+ * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or is NaN. */
+int gpubench_check(gpubench *bench, double error, double tolerance);
+
+/* Adds a word to the row's flags. */
+void gpubench_flag(gpubench *bench, const char *word);
+
+/* ---- for a program that chooses its cases by the device ---- */
+
+int gpubench_is_cuda(const gpubench *bench);            /* 1: a GPU is measured */
+int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0: the CPU, or --list */
+uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
+
+/* Refuses the command line: prints the message; gpubench_close returns 2. */
+void gpubench_usage_error(gpubench *bench, const char *format, ...);
+
+/* ---- results ---- */
+
+/* Measures what is queued, as gpubench_close does, but keeps the handle, so
+ * that the program can read the rows. */
+void gpubench_run(gpubench *bench);
+size_t gpubench_row_count(const gpubench *bench);
+/* The text of a column ("median_us") of row i; "" where it does not apply;
+ * NULL for an unknown column or row. */
+const char *gpubench_value(const gpubench *bench, size_t row, const char *column);
+
+/* ---- statistics, text and numbers: pure functions ---- */
+
+typedef struct gpubench_statistics {
+    size_t count;
+    double min, max, mean, stddev; /* stddev divides by n-1; 0 for n = 1 */
+    double p5, p25, median, p75, p95, p99;
+    double ci95_low, ci95_high; /* of the median: see gpubench_median_ranks */
+} gpubench_statistics;
+
+/* Sorts samples and describes them. -1, and nothing written, if count is 0. */
+int gpubench_describe(double *samples, size_t count, gpubench_statistics *out);
+
+/* The p-quantile (0 to 1) of count sorted values, count > 0: linear between
+ * the order statistics around (count-1)*p (Hyndman and Fan, "Sample quantiles
+ * in statistical packages", 1996, definition 7). */
+double gpubench_quantile(const double *sorted, size_t count, double p);
+
+/* Zero-based ranks of the order statistics that enclose the median with 95 %
+ * confidence (Conover, "Practical nonparametric statistics", 3.2): exact
+ * binomial tails up to 64 values, normal approximation above. Below 6 values
+ * no such pair exists and the ranks are the extremes. */
+void gpubench_median_ranks(size_t count, size_t *low, size_t *high);
+
+/* Shortest decimal text that reads back as value, with a point in any locale.
+ * "" for NaN and infinities. text has room for 32 bytes. */
+void gpubench_format_number(double value, char *text);
+
+/* Whole text as a plain decimal (digits, optional point and digits) or as a
+ * whole number. 0, or -1 if it is anything else or does not fit. */
+int gpubench_parse_number(const char *text, double *value);
+int gpubench_parse_count(const char *text, uint64_t *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUBENCH_H */
+
+#if defined(GPUBENCH_IMPLEMENTATION) && !defined(GPUBENCH_IMPLEMENTED)
+#define GPUBENCH_IMPLEMENTED
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#if GPUBENCH_CUDA
+#include <dlfcn.h>
+#include <pthread.h>
+#endif
+
+#ifndef CLOCK_MONOTONIC
+#error "gpubench.h needs POSIX: include it first where GPUBENCH_IMPLEMENTATION is defined"
+#endif
+
+/* What built the program, for the CSV's last columns. */
+#ifndef GPUBENCH_GIT
+#define GPUBENCH_GIT ""
+#endif
+#ifndef GPUBENCH_COMPILER
+#if defined(__clang__)
+#define GPUBENCH_COMPILER __VERSION__
+#else
+#define GPUBENCH_COMPILER "gcc " __VERSION__
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Nothing below runs in a timed section but the loop that enqueues, so the
+ * optimizer's time is saved for whoever includes this: 0.15 s instead of 0.6. */
+#if defined(__clang__)
+#pragma clang optimize off
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC push_options
+#pragma GCC optimize("O0")
+#endif
+
+#define GPUBENCH_COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* ==== numbers and text ==================================================== */
+
+static double gpubench_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* No clock that is used here resolves less than a nanosecond. */
+static double gpubench_round_to_ns(double us)
+{
+    return (double)(uint64_t)(us * 1e3 + 0.5) / 1e3;
+}
+
+/* Newton's iteration from above: the header must not make its users link libm. */
+static double gpubench_sqrt(double x)
+{
+    double root = x > 1 ? x : 1;
+    if (!(x > 0))
+        return 0;
+    for (;;) {
+        double next = 0.5 * (root + x / root);
+        if (!(next < root))
+            return root;
+        root = next;
+    }
+}
+
+static int gpubench_is_finite(double value)
+{
+    return value - value == 0;
+}
+
+/* The process is out of memory for its own bookkeeping: nothing can be saved. */
+static void *gpubench_must(void *memory)
+{
+    if (!memory) {
+        fputs("gpubench: out of host memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+static char *gpubench_duplicate(const char *text)
+{
+    size_t bytes = strlen(text ? text : "") + 1;
+    return (char *)memcpy(gpubench_must(malloc(bytes)), text ? text : "", bytes);
+}
+
+void gpubench_format_number(double value, char *text)
+{
+    int digits;
+    char *at;
+    text[0] = '\0';
+    if (!gpubench_is_finite(value))
+        return;
+    for (digits = 15; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    /* Whatever the locale's decimal point is, it is one run of foreign bytes. */
+    at = text + strspn(text, "+-0123456789");
+    if (*at && *at != 'e') {
+        size_t width = strcspn(at, "0123456789e");
+        *at = '.';
+        memmove(at + 1, at + width, strlen(at + width) + 1);
+    }
+}
+
+int gpubench_parse_number(const char *text, double *value)
+{
+    const char *point = localeconv()->decimal_point;
+    size_t whole = strspn(text, "0123456789"), fraction = 0, used;
+    char local[96], *end;
+    double parsed;
+    if (text[whole] == '.')
+        fraction = strspn(text + whole + 1, "0123456789");
+    used = whole + (text[whole] == '.' ? 1 + fraction : 0);
+    if (whole == 0 || (text[whole] == '.' && fraction == 0))
+        return -1;
+    if (text[used] == 'e') {
+        size_t sign = (text[used + 1] == '-' || text[used + 1] == '+') ? 1 : 0;
+        size_t exponent = strspn(text + used + 1 + sign, "0123456789");
+        used += exponent ? 1 + sign + exponent : 0;
+    }
+    if (text[used] != '\0' || used + strlen(point) >= sizeof local)
+        return -1;
+    snprintf(local, sizeof local, "%.*s%s%s", (int)whole, text, text[whole] == '.' ? point : "",
+             text + whole + (text[whole] == '.' ? 1 : 0));
+    parsed = strtod(local, &end);
+    if (*end != '\0' || !gpubench_is_finite(parsed))
+        return -1;
+    *value = parsed;
+    return 0;
+}
+
+int gpubench_parse_count(const char *text, uint64_t *value)
+{
+    uint64_t parsed = 0;
+    const char *at;
+    if (!*text)
+        return -1;
+    for (at = text; *at; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (*at < '0' || *at > '9' || parsed > (UINT64_MAX - digit) / 10)
+            return -1;
+        parsed = parsed * 10 + digit;
+    }
+    *value = parsed;
+    return 0;
+}
+
+/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014): one step of a generator
+ * whose whole state is one word. */
+static uint64_t gpubench_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* ==== statistics ========================================================== */
+
+static int gpubench_compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double gpubench_quantile(const double *sorted, size_t count, double p)
+{
+    double position = (double)(count - 1) * p;
+    size_t below = (size_t)position;
+    if (below + 1 >= count)
+        return sorted[count - 1];
+    return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
+{
+    size_t outside = 0; /* how many values may be left out on each side */
+    if (count > 64) {
+        double half_width = 0.98 * gpubench_sqrt((double)count); /* 1.96 * sqrt(n) / 2 */
+        outside = (size_t)((double)count / 2 - half_width);
+    } else {
+        double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
+        size_t k;
+        for (k = 0; k < count; k++)
+            term /= 2;
+        for (tail = term, k = 0; tail <= 0.025 && k < count; k++) {
+            outside = k + 1;
+            term *= (double)(count - k) / (double)(k + 1);
+            tail += term;
+        }
+    }
+    *low = outside > 0 ? outside - 1 : 0;
+    *high = count - 1 - *low;
+}
+
+int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
+{
+    double sum = 0, squares = 0;
+    size_t i, low, high;
+    if (count == 0)
+        return -1;
+    qsort(samples, count, sizeof *samples, gpubench_compare_doubles);
+    for (i = 0; i < count; i++)
+        sum += samples[i] - samples[0]; /* around the minimum: equal samples give exactly 0 */
+    out->count = count;
+    out->mean = samples[0] + sum / (double)count;
+    for (i = 0; i < count; i++)
+        squares += (samples[i] - out->mean) * (samples[i] - out->mean);
+    out->stddev = count > 1 ? gpubench_sqrt(squares / (double)(count - 1)) : 0;
+    out->min = samples[0];
+    out->max = samples[count - 1];
+    out->p5 = gpubench_quantile(samples, count, 0.05);
+    out->p25 = gpubench_quantile(samples, count, 0.25);
+    out->median = gpubench_quantile(samples, count, 0.5);
+    out->p75 = gpubench_quantile(samples, count, 0.75);
+    out->p95 = gpubench_quantile(samples, count, 0.95);
+    out->p99 = gpubench_quantile(samples, count, 0.99);
+    gpubench_median_ranks(count, &low, &high);
+    out->ci95_low = samples[low];
+    out->ci95_high = samples[high];
+    return 0;
+}
+
+/* ==== rows and CSV, schema 1 ============================================== */
+
+/* The last one, share_of_peak, is for the table and is not written to files. */
+#define GPUBENCH_COLUMNS(X)                                                                     \
+    X(schema) X(suite) X(case) X(variant) X(backend) X(dtype) X(params) X(mode)                 \
+    X(campaign) X(run) X(order) X(status) X(flags)                                              \
+    X(samples) X(batch) X(warmup) X(min_us) X(p5_us) X(p25_us) X(median_us) X(p75_us) X(p95_us) \
+    X(p99_us) X(max_us) X(mean_us) X(stddev_us) X(ci95_low_us) X(ci95_high_us) X(overhead_us)   \
+    X(bytes) X(flops) X(gb_per_s) X(tflop_per_s) X(max_error) X(tolerance) X(device_bytes)      \
+    X(sm_mhz) X(mem_mhz) X(temperature_c) X(power_w) X(energy_mj)                               \
+    X(device) X(uuid) X(compute_capability) X(sm_count) X(l2_bytes) X(memory_bytes)             \
+    X(power_limit_w) X(driver) X(cuda_runtime) X(cpu)                                           \
+    X(gpubench_version) X(compiler) X(git) X(seed) X(timestamp) X(share_of_peak)
+
+#define GPUBENCH_ENUM(name) GPUBENCH_COLUMN_##name,
+#define GPUBENCH_TEXT(name) #name,
+enum { GPUBENCH_COLUMNS(GPUBENCH_ENUM) GPUBENCH_COLUMN_COUNT };
+enum { GPUBENCH_FILE_COLUMNS = GPUBENCH_COLUMN_share_of_peak };
+static const char *const gpubench_column_names[] = {GPUBENCH_COLUMNS(GPUBENCH_TEXT)};
+
+typedef struct gpubench_row {
+    char *fields[GPUBENCH_COLUMN_COUNT]; /* NULL: does not apply */
+} gpubench_row;
+
+static void gpubench_set_text(gpubench_row *row, int column, const char *text)
+{
+    free(row->fields[column]);
+    row->fields[column] = text && *text ? gpubench_duplicate(text) : NULL;
+}
+
+static void gpubench_set_number(gpubench_row *row, int column, double value)
+{
+    char text[32];
+    gpubench_format_number(value, text);
+    gpubench_set_text(row, column, text);
+}
+
+static void gpubench_set_count(gpubench_row *row, int column, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    gpubench_set_text(row, column, text);
+}
+
+static const char *gpubench_text(const gpubench_row *row, int column)
+{
+    return row->fields[column] ? row->fields[column] : "";
+}
+
+static double gpubench_number(const gpubench_row *row, int column)
+{
+    double value = 0;
+    return gpubench_parse_number(gpubench_text(row, column), &value) == 0 ? value : 0;
+}
+
+static void gpubench_free_row(gpubench_row *row)
+{
+    int column;
+    for (column = 0; column < GPUBENCH_COLUMN_COUNT; column++)
+        free(row->fields[column]);
+}
+
+/* RFC 4180: quoted when it must be, inner quotes doubled. */
+static void gpubench_write_field(FILE *file, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, file);
+        return;
+    }
+    putc('"', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', file);
+        putc(*text, file);
+    }
+    putc('"', file);
+}
+
+static void gpubench_write_row(FILE *file, const gpubench_row *row, int columns)
+{
+    int column;
+    for (column = 0; column < columns; column++) {
+        if (column > 0)
+            putc(',', file);
+        gpubench_write_field(file, gpubench_text(row, column));
+    }
+    putc('\n', file);
+}
+
+static void gpubench_write_header(FILE *file)
+{
+    int column;
+    for (column = 0; column < GPUBENCH_FILE_COLUMNS; column++)
+        fprintf(file, "%s%s", column ? "," : "", gpubench_column_names[column]);
+    putc('\n', file);
+}
+
+/* Reads one row that gpubench_write_row wrote. 0 at the end of the file. */
+static int gpubench_read_row(FILE *file, gpubench_row *row)
+{
+    int column = 0, quoted = 0, c = getc(file);
+    size_t length = 0, capacity = 64;
+    char *field;
+    if (c == EOF)
+        return 0;
+    field = (char *)gpubench_must(malloc(capacity));
+    for (; c != EOF; c = getc(file)) {
+        if (c == '"') {
+            int next = quoted ? getc(file) : 0;
+            if (!quoted) {
+                quoted = 1;
+                continue;
+            }
+            if (next != '"') {
+                quoted = 0;
+                ungetc(next, file);
+                continue;
+            }
+        } else if (!quoted && (c == ',' || c == '\n')) {
+            field[length] = '\0';
+            if (column < GPUBENCH_COLUMN_COUNT)
+                gpubench_set_text(row, column++, field);
+            length = 0;
+            if (c == '\n')
+                break;
+            continue;
+        }
+        if (length + 1 == capacity)
+            field = (char *)gpubench_must(realloc(field, capacity *= 2));
+        field[length++] = (char)c;
+    }
+    free(field);
+    return 1;
+}
+
+/* ==== the handle ========================================================== */
+
+typedef struct gpubench_item {
+    gpubench_case one;
+    size_t group;
+    char *key; /* what --list prints and --filter matches */
+} gpubench_item;
+
+/* A case while it is measured in one mode. */
+typedef struct gpubench_live {
+    const gpubench_item *item;
+    unsigned mode;
+    const char *status; /* NULL while nothing went wrong */
+    char reason[256], flags[512];
+    double *samples;
+    size_t count, capacity, next_check;
+    double spent_s;
+    uint64_t warmup, batch, turn;
+    int set_up, begun, done, ungated;
+    double max_error, tolerance;
+    int checked;
+    uint64_t device_bytes, needed_bytes, free_bytes;
+    double sm_mhz, mem_mhz, temperature_c, power_w, energy_mj;
+    void *graph; /* the backend's: what graph mode replays */
+} gpubench_live;
+
+typedef struct gpubench_allocation {
+    struct gpubench_allocation *next;
+    gpubench_live *owner;
+    unsigned char *base; /* guard zone, then the caller's bytes, then guard zone */
+    size_t bytes;
+    int kind;
+} gpubench_allocation;
+
+/* What differs between a GPU and the host. Codes are the case's: 0, positive
+ * API errors, negative GPUBENCH_ statuses. */
+typedef struct gpubench_backend {
+    const char *name;
+    int (*open)(gpubench *bench); /* 0, or 2 after a message */
+    void (*close)(gpubench *bench);
+    void *(*allocate)(gpubench *bench, size_t bytes, int kind);
+    void (*release)(void *base, int kind);
+    int (*copy)(void *destination, const void *source, size_t bytes);
+    int (*fill)(void *destination, int byte, size_t bytes, int kind);
+    uint64_t (*free_bytes)(void);
+    int (*begin)(gpubench *bench, gpubench_live *live); /* first execution, guards, capture */
+    int (*sample)(gpubench *bench, gpubench_live *live, double *us);
+    int (*finish)(gpubench *bench);                     /* waits for everything */
+    void (*end)(gpubench_live *live);                   /* undoes begin */
+    int (*alive)(gpubench *bench);                      /* after an error: can it go on? */
+    const char *(*error_name)(int code);
+    const char *(*error_string)(int code);
+    void (*read_state)(gpubench *bench, gpubench_live *live);
+    double (*read_energy_mj)(gpubench *bench); /* since some start; negative: unknown */
+} gpubench_backend;
+
+/* What the columns say of the machine; empty or 0 where unknown. */
+typedef struct gpubench_machine {
+    char device[256], uuid[64], compute_capability[16], driver[96], cuda_runtime[16], cpu[256];
+    int capability, sm_count, max_sm_mhz;
+    uint64_t l2_bytes, memory_bytes;
+    double power_limit_w, peak_gb_per_s;
+} gpubench_machine;
+
+typedef struct gpubench_settings {
+    const char *filter, *device, *mode, *csv, *campaign;
+    double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
+    uint64_t min_samples, max_samples, warmup, runs, seed;
+    int list, energy, quiet, profile;
+    unsigned modes;
+} gpubench_settings;
+
+struct gpubench {
+    char *suite;
+    char **argv;
+    gpubench_settings settings;
+    regex_t filter;
+    int has_filter, refused, device_open, lost, failed;
+    const gpubench_backend *backend;
+    gpubench_machine machine;
+    double nothing_us, overhead_us;
+    gpubench_item *items;
+    size_t item_count, group_count, filtered_out;
+    gpubench_row *rows;
+    size_t row_count, rows_imported;
+    gpubench_live *current; /* whose setup, run or verify is executing */
+    gpubench_allocation *allocations;
+    uint64_t run; /* 1 for the first process of --runs */
+    char campaign[64];
+    double last_progress_s;
+    void *device_state; /* the backend's */
+};
+
+static void gpubench_complain(const gpubench *bench, const char *format, va_list arguments)
+{
+    fprintf(stderr, "%s: ", bench->suite);
+    vfprintf(stderr, format, arguments);
+    putc('\n', stderr);
+}
+
+static void gpubench_message(const gpubench *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    gpubench_complain(bench, format, arguments);
+    va_end(arguments);
+}
+
+void gpubench_usage_error(gpubench *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    gpubench_complain(bench, format, arguments);
+    va_end(arguments);
+    bench->refused = 1;
+}
+
+/* Appends a word; blanks inside become '_', because flags are separated by them. */
+static void gpubench_add_flag(gpubench_live *live, const char *word)
+{
+    size_t length = strlen(live->flags), i;
+    if (length + strlen(word) + 2 > sizeof live->flags)
+        return;
+    if (length > 0)
+        live->flags[length++] = ' ';
+    for (i = 0; word[i]; i++)
+        live->flags[length + i] = word[i];
+    live->flags[length + i] = '\0';
+    for (; live->flags[length]; length++)
+        if (live->flags[length] == ' ' || live->flags[length] == '\n')
+            live->flags[length] = '_';
+}
+
+void gpubench_flag(gpubench *bench, const char *word)
+{
+    if (bench->current)
+        gpubench_add_flag(bench->current, word);
+}
+
+static const char *gpubench_status_word(int code)
+{
+    switch (code) {
+    case GPUBENCH_OOM: return "oom";
+    case GPUBENCH_UNSUPPORTED: return "unsupported";
+    case GPUBENCH_SKIPPED: return "skipped";
+    case GPUBENCH_MISMATCH: return "mismatch";
+    default: return "failed";
+    }
+}
+
+int gpubench_fail(gpubench *bench, int status, const char *format, ...)
+{
+    if (bench->current) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(bench->current->reason, sizeof bench->current->reason, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+int gpubench_check(gpubench *bench, double error, double tolerance)
+{
+    gpubench_live *live = bench->current;
+    int fine = error <= tolerance; /* false for NaN */
+    if (live && (!live->checked || !(error <= live->max_error))) {
+        live->max_error = error;
+        live->tolerance = tolerance;
+        live->checked = 1;
+    }
+    if (!fine)
+        gpubench_fail(bench, GPUBENCH_MISMATCH, "error %.3g exceeds the tolerance %.3g", error,
+                      tolerance);
+    return fine ? GPUBENCH_OK : GPUBENCH_MISMATCH;
+}
+
+/* Ends a case with what code means. stage: what it was doing. */
+static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const char *stage)
+{
+    const char *own = NULL;
+    if (code > 0 && live->item->one.error_string)
+        own = live->item->one.error_string(code);
+    if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
+        code = GPUBENCH_OOM;
+    live->status = gpubench_status_word(code);
+    live->done = 1;
+    if (code == GPUBENCH_OOM && live->free_bytes == 0)
+        live->free_bytes = bench->backend->free_bytes();
+    if (code > 0) {
+        snprintf(live->reason, sizeof live->reason, "%s: %s%s%s", stage,
+                 own ? own : bench->backend->error_name(code), own ? "" : ": ",
+                 own ? "" : bench->backend->error_string(code));
+    } else if (live->reason[0] == '\0') {
+        snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
+                 code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
+    }
+    if (code > 0 && !bench->backend->alive(bench))
+        bench->lost = 1;
+}
+
+/* ==== memory of a case ==================================================== */
+
+enum { GPUBENCH_GUARD_BYTES = 512, GPUBENCH_GUARD_BYTE = 0xa5 };
+
+void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
+{
+    const gpubench_backend *backend = bench->backend;
+    gpubench_allocation *made;
+    unsigned char *base = NULL;
+    if (bytes <= SIZE_MAX - 2 * GPUBENCH_GUARD_BYTES)
+        base = (unsigned char *)backend->allocate(bench, bytes + 2 * GPUBENCH_GUARD_BYTES, kind);
+    if (base && (backend->fill(base, GPUBENCH_GUARD_BYTE, GPUBENCH_GUARD_BYTES, kind) != 0 ||
+                 backend->fill(base + GPUBENCH_GUARD_BYTES + bytes, GPUBENCH_GUARD_BYTE,
+                               GPUBENCH_GUARD_BYTES, kind) != 0)) {
+        backend->release(base, kind);
+        base = NULL;
+    }
+    if (!base) {
+        bench->current->needed_bytes = bytes;
+        bench->current->free_bytes = backend->free_bytes();
+        gpubench_fail(bench, GPUBENCH_OOM, "needed %llu bytes, %llu are free",
+                      (unsigned long long)bytes, (unsigned long long)bench->current->free_bytes);
+        return NULL;
+    }
+    made = (gpubench_allocation *)gpubench_must(calloc(1, sizeof *made));
+    made->owner = bench->current;
+    made->base = base;
+    made->bytes = bytes;
+    made->kind = kind;
+    made->next = bench->allocations;
+    bench->allocations = made;
+    if ((kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
+        bench->current->device_bytes += bytes;
+    return base + GPUBENCH_GUARD_BYTES;
+}
+
+int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
+{
+    return bench->backend->copy(destination, source, bytes);
+}
+
+static void gpubench_release_memory(gpubench *bench, const gpubench_live *owner)
+{
+    gpubench_allocation **link = &bench->allocations;
+    while (*link) {
+        gpubench_allocation *one = *link;
+        if (one->owner != owner) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        bench->backend->release(one->base, one->kind);
+        free(one);
+    }
+}
+
+/* A verify that sees what an earlier run left behind could pass by accident. */
+static int gpubench_poison_outputs(gpubench *bench, const gpubench_live *owner)
+{
+    gpubench_allocation *one;
+    for (one = bench->allocations; one; one = one->next)
+        if (one->owner == owner && (one->kind & GPUBENCH_OUTPUT)) {
+            int code = bench->backend->fill(one->base + GPUBENCH_GUARD_BYTES, 0xff, one->bytes,
+                                            one->kind);
+            if (code != 0)
+                return code;
+        }
+    return 0;
+}
+
+static int gpubench_guard_is_intact(gpubench *bench, const unsigned char *zone)
+{
+    unsigned char bytes[GPUBENCH_GUARD_BYTES];
+    size_t i;
+    if (bench->backend->copy(bytes, zone, sizeof bytes) != 0)
+        return 0;
+    for (i = 0; i < sizeof bytes; i++)
+        if (bytes[i] != GPUBENCH_GUARD_BYTE)
+            return 0;
+    return 1;
+}
+
+static int gpubench_check_guards(gpubench *bench, const gpubench_live *owner)
+{
+    const gpubench_allocation *one;
+    for (one = bench->allocations; one; one = one->next) {
+        int before, after;
+        if (one->owner != owner)
+            continue;
+        before = gpubench_guard_is_intact(bench, one->base);
+        after = gpubench_guard_is_intact(bench, one->base + GPUBENCH_GUARD_BYTES + one->bytes);
+        if (!before || !after)
+            return gpubench_fail(bench, GPUBENCH_MISMATCH,
+                                 "wrote out of bounds: %s a buffer of %llu bytes",
+                                 before ? "behind" : "in front of", (unsigned long long)one->bytes);
+    }
+    return 0;
+}
+
+/* ==== backend: the host =================================================== */
+
+/* Measured to learn what the method itself costs. */
+static int gpubench_run_nothing(void *context, gpubench_stream stream)
+{
+    (void)context;
+    (void)stream;
+    return 0;
+}
+
+static uint64_t gpubench_host_free_bytes(void)
+{
+    char line[256];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (uint64_t)kib * 1024;
+}
+
+/* Linux hands out more than it has and kills whoever touches it, so ask
+ * first, and touch every page now rather than inside a sample. */
+static void *gpubench_host_allocate(gpubench *bench, size_t bytes, int kind)
+{
+    uint64_t available = gpubench_host_free_bytes();
+    void *memory = NULL;
+    (void)bench;
+    (void)kind;
+    if ((available > 0 && bytes > available) || posix_memalign(&memory, 512, bytes) != 0)
+        return NULL;
+    return memset(memory, 0xff, bytes);
+}
+
+static void gpubench_host_release(void *base, int kind)
+{
+    (void)kind;
+    free(base);
+}
+
+static int gpubench_host_copy(void *destination, const void *source, size_t bytes)
+{
+    memcpy(destination, source, bytes);
+    return 0;
+}
+
+static int gpubench_host_fill(void *destination, int byte, size_t bytes, int kind)
+{
+    (void)kind;
+    memset(destination, byte, bytes);
+    return 0;
+}
+
+static void gpubench_read_cpu_name(char *name, size_t capacity)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(name, capacity, "unknown CPU");
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
+            const char *start = strchr(line, ':') + 1;
+            start += strspn(start, " ");
+            snprintf(name, capacity, "%.*s", (int)strcspn(start, "\n"), start);
+            break;
+        }
+    if (file)
+        fclose(file);
+}
+
+/* What --device cpu keeps: memory whose sweep pushes everything else out of
+ * the caches. */
+typedef struct gpubench_host {
+    unsigned char *sweep;
+    size_t sweep_bytes;
+} gpubench_host;
+
+static int gpubench_host_open(gpubench *bench)
+{
+    gpubench_host *host = (gpubench_host *)gpubench_must(calloc(1, sizeof *host));
+    long l2 = -1, l3 = -1;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    bench->machine.l2_bytes = l2 > 0 ? (uint64_t)l2 : 0;
+    bench->machine.memory_bytes =
+        (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    snprintf(bench->machine.device, sizeof bench->machine.device, "%s", bench->machine.cpu);
+    bench->device_state = host;
+    host->sweep_bytes = l3 > 0 && l3 < 32 << 20 ? 2 * (size_t)l3 : 64 << 20;
+    host->sweep = (unsigned char *)gpubench_must(malloc(host->sweep_bytes));
+    return 0;
+}
+
+static void gpubench_host_close(gpubench *bench)
+{
+    gpubench_host *host = (gpubench_host *)bench->device_state;
+    free(host->sweep);
+    free(host);
+}
+
+/* The case's own buffers leave every cache level. Where the framework knows
+ * none (the case allocated them itself), or cannot flush lines, it sweeps over
+ * up to 64 MiB instead, which takes some 10 ms. */
+static void gpubench_host_flush(const gpubench *bench, const gpubench_live *live)
+{
+    const gpubench_host *host = (const gpubench_host *)bench->device_state;
+    int flushed = 0;
+#if defined(__x86_64__) || defined(__i386__)
+    const gpubench_allocation *one;
+    for (one = bench->allocations; one; one = one->next) {
+        size_t offset;
+        if (one->owner != live)
+            continue;
+        flushed = 1;
+        for (offset = 0; offset < one->bytes + 2 * GPUBENCH_GUARD_BYTES; offset += 64)
+            __builtin_ia32_clflush(one->base + offset);
+    }
+    __builtin_ia32_mfence();
+#endif
+    if (!flushed && live->item->one.run != gpubench_run_nothing)
+        memset(host->sweep, (int)(live->turn & 0xff), host->sweep_bytes);
+}
+
+static int gpubench_host_sample(gpubench *bench, gpubench_live *live, double *us)
+{
+    const gpubench_case *one = &live->item->one;
+    double start;
+    uint64_t i;
+    int code = one->reset ? one->reset(one->context, NULL) : 0;
+    live->turn++;
+    if (live->mode == GPUBENCH_HOT && code == 0)
+        code = one->run(one->context, NULL);
+    else
+        gpubench_host_flush(bench, live);
+    start = gpubench_now_s();
+    for (i = 0; i < live->batch && code == 0; i++)
+        code = one->run(one->context, NULL);
+    *us = gpubench_round_to_ns((gpubench_now_s() - start) * 1e6);
+    return code;
+}
+
+static int gpubench_host_begin(gpubench *bench, gpubench_live *live)
+{
+    double us;
+    if (live->mode == GPUBENCH_GRAPH)
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
+    return gpubench_host_sample(bench, live, &us);
+}
+
+static int gpubench_host_finish(gpubench *bench)
+{
+    (void)bench;
+    return 0;
+}
+
+static void gpubench_host_end(gpubench_live *live)
+{
+    (void)live;
+}
+
+static int gpubench_host_alive(gpubench *bench)
+{
+    (void)bench;
+    return 1;
+}
+
+static const char *gpubench_host_error_name(int code)
+{
+    (void)code;
+    return "error";
+}
+
+static const char *gpubench_host_error_string(int code)
+{
+    return strerror(code);
+}
+
+static void gpubench_host_read_state(gpubench *bench, gpubench_live *live)
+{
+    (void)bench;
+    (void)live;
+}
+
+static double gpubench_host_read_energy_mj(gpubench *bench)
+{
+    (void)bench;
+    return -1;
+}
+
+static const gpubench_backend gpubench_host_backend = {
+    "cpu", gpubench_host_open, gpubench_host_close, gpubench_host_allocate, gpubench_host_release,
+    gpubench_host_copy, gpubench_host_fill, gpubench_host_free_bytes, gpubench_host_begin,
+    gpubench_host_sample, gpubench_host_finish, gpubench_host_end, gpubench_host_alive,
+    gpubench_host_error_name, gpubench_host_error_string, gpubench_host_read_state,
+    gpubench_host_read_energy_mj};
+
+#if GPUBENCH_CUDA
+/* ==== backend: CUDA ======================================================= */
+
+/* Samples take turns on several streams: the hardware channel behind a stream
+ * makes short kernels 5 to 8 % slower or faster for as long as a process
+ * lives (measured on an H100: an empty kernel took 3.07 to 3.39 us on six
+ * streams of one process), so one channel would decide the median. */
+#ifndef GPUBENCH_STREAMS
+#define GPUBENCH_STREAMS 16
+#endif
+
+/* A case's launches wait behind the gate at most this long, so that one that
+ * synchronizes inside goes on, marked. */
+#define GPUBENCH_GATE_TIMEOUT_S 0.25
+
+typedef struct gpubench_gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int open, timed_out;
+} gpubench_gate;
+
+/* NVML's functions, found at run time; what is missing stays NULL. */
+typedef struct gpubench_nvml {
+    void *library, *device;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*by_uuid)(const char *uuid, void **device);
+    int (*driver_version)(char *text, unsigned length);
+    int (*clock)(void *device, int which, unsigned *mhz);
+    int (*temperature)(void *device, int sensor, unsigned *celsius);
+    int (*power)(void *device, unsigned *mw);
+    int (*power_limit)(void *device, unsigned *mw);
+    int (*energy)(void *device, unsigned long long *mj);
+    int (*throttle_reasons)(void *device, unsigned long long *reasons);
+} gpubench_nvml;
+
+typedef struct gpubench_cuda {
+    cudaStream_t streams[GPUBENCH_STREAMS];
+    cudaEvent_t start, stop;
+    void *flush;
+    size_t flush_bytes;
+    gpubench_gate gate;
+    gpubench_nvml nvml;
+    void *nvtx;
+    int (*range_push)(const char *name);
+    int (*range_pop)(void);
+    void *empty_module, *empty_function;
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                  cudaStream_t stream, void **arguments, void **extra);
+    int (*module_unload)(void *module);
+} gpubench_cuda;
+
+static gpubench_cuda *gpubench_cuda_of(const gpubench *bench)
+{
+    return (gpubench_cuda *)bench->device_state;
+}
+
+static void CUDART_CB gpubench_gate_wait(void *argument)
+{
+    gpubench_gate *gate = (gpubench_gate *)argument;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(GPUBENCH_GATE_TIMEOUT_S * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&gate->mutex);
+    while (!gate->open && !gate->timed_out)
+        if (pthread_cond_timedwait(&gate->changed, &gate->mutex, &until) == ETIMEDOUT && !gate->open)
+            gate->timed_out = 1;
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void gpubench_gate_close(gpubench_gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    gate->open = gate->timed_out = 0;
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+/* 1 if the stream went on before this. */
+static int gpubench_gate_open(gpubench_gate *gate)
+{
+    int timed_out;
+    pthread_mutex_lock(&gate->mutex);
+    gate->open = 1;
+    timed_out = gate->timed_out;
+    pthread_cond_signal(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+    return timed_out;
+}
+
+static void gpubench_find(void *library, const char *symbol, void *function)
+{
+    *(void **)function = library ? dlsym(library, symbol) : NULL;
+}
+
+static void gpubench_nvml_open(gpubench *bench, gpubench_nvml *nvml)
+{
+    unsigned limit_mw;
+    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    gpubench_find(nvml->library, "nvmlInit_v2", &nvml->init);
+    gpubench_find(nvml->library, "nvmlShutdown", &nvml->shutdown);
+    gpubench_find(nvml->library, "nvmlDeviceGetHandleByUUID", &nvml->by_uuid);
+    gpubench_find(nvml->library, "nvmlSystemGetDriverVersion", &nvml->driver_version);
+    gpubench_find(nvml->library, "nvmlDeviceGetClockInfo", &nvml->clock);
+    gpubench_find(nvml->library, "nvmlDeviceGetTemperature", &nvml->temperature);
+    gpubench_find(nvml->library, "nvmlDeviceGetPowerUsage", &nvml->power);
+    gpubench_find(nvml->library, "nvmlDeviceGetEnforcedPowerLimit", &nvml->power_limit);
+    gpubench_find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
+    gpubench_find(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons",
+                  &nvml->throttle_reasons);
+    if (!nvml->init || nvml->init() != 0)
+        return;
+    if (!nvml->by_uuid || nvml->by_uuid(bench->machine.uuid, &nvml->device) != 0)
+        nvml->device = NULL;
+    if (nvml->driver_version)
+        nvml->driver_version(bench->machine.driver, sizeof bench->machine.driver);
+    if (nvml->device && nvml->power_limit && nvml->power_limit(nvml->device, &limit_mw) == 0)
+        bench->machine.power_limit_w = limit_mw / 1000.0;
+}
+
+static double gpubench_nvml_clock(const gpubench_nvml *nvml, int which)
+{
+    unsigned mhz;
+    return nvml->device && nvml->clock && nvml->clock(nvml->device, which, &mhz) == 0 ? mhz : 0;
+}
+
+/* The words of nvml.h's nvmlClocksThrottleReason bits that slow a kernel. */
+static void gpubench_flag_throttling(gpubench_live *live, unsigned long long reasons)
+{
+    static const struct { unsigned long long bit; const char *word; } words[] = {
+        {0x4, "throttle=power-cap"}, {0x8, "throttle=hw-slowdown"},
+        {0x10, "throttle=sync-boost"}, {0x20, "throttle=sw-thermal"},
+        {0x40, "throttle=hw-thermal"}, {0x80, "throttle=power-brake"}};
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(words); i++)
+        if (reasons & words[i].bit)
+            gpubench_add_flag(live, words[i].word);
+}
+
+static void gpubench_cuda_read_state(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
+    unsigned value;
+    unsigned long long reasons;
+    live->sm_mhz = gpubench_nvml_clock(nvml, 1);
+    live->mem_mhz = gpubench_nvml_clock(nvml, 2);
+    if (!nvml->device)
+        return;
+    if (nvml->temperature && nvml->temperature(nvml->device, 0, &value) == 0)
+        live->temperature_c = value;
+    if (nvml->power && nvml->power(nvml->device, &value) == 0)
+        live->power_w = value / 1000.0;
+    if (nvml->throttle_reasons && nvml->throttle_reasons(nvml->device, &reasons) == 0)
+        gpubench_flag_throttling(live, reasons);
+}
+
+static double gpubench_cuda_read_energy_mj(gpubench *bench)
+{
+    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
+    unsigned long long mj;
+    return nvml->device && nvml->energy && nvml->energy(nvml->device, &mj) == 0 ? (double)mj : -1;
+}
+
+/* NVTX 3 is a header of inline code; its shared form is enough for two calls. */
+static void gpubench_nvtx_open(gpubench_cuda *cuda)
+{
+    cuda->nvtx = dlopen("libnvtx3interop.so.1", RTLD_NOW);
+    if (!cuda->nvtx)
+        cuda->nvtx = dlopen("libnvToolsExt.so.1", RTLD_NOW);
+    gpubench_find(cuda->nvtx, "nvtxRangePushA", &cuda->range_push);
+    gpubench_find(cuda->nvtx, "nvtxRangePop", &cuda->range_pop);
+}
+
+static int gpubench_driver_function(const char *symbol, void *function)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *address = NULL;
+#if CUDART_VERSION >= 12050
+    cudaError_t code =
+        cudaGetDriverEntryPointByVersion(symbol, &address, 12000, cudaEnableDefault, &found);
+#else
+    cudaError_t code = cudaGetDriverEntryPoint(symbol, &address, cudaEnableDefault, &found);
+#endif
+    *(void **)function = address;
+    return code == cudaSuccess && found == cudaDriverEntryPointSuccess && address;
+}
+
+/* An empty kernel without nvcc: PTX, compiled by the driver. */
+static void gpubench_load_empty_kernel(gpubench_cuda *cuda)
+{
+    static const char ptx[] = ".version 6.3\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry gpubench_empty()\n{\nret;\n}\n";
+    int (*load)(void **module, const void *image);
+    int (*get)(void **function, void *module, const char *name);
+    if (!gpubench_driver_function("cuModuleLoadData", &load) ||
+        !gpubench_driver_function("cuModuleGetFunction", &get) ||
+        !gpubench_driver_function("cuModuleUnload", &cuda->module_unload) ||
+        !gpubench_driver_function("cuLaunchKernel", &cuda->launch) ||
+        load(&cuda->empty_module, ptx) != 0 ||
+        get(&cuda->empty_function, cuda->empty_module, "gpubench_empty") != 0)
+        cuda->empty_function = NULL;
+    (void)cudaGetLastError();
+}
+
+static void gpubench_format_uuid(const struct cudaDeviceProp *properties, char *text)
+{
+    int i;
+    text += sprintf(text, "GPU-");
+    for (i = 0; i < 16; i++)
+        text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                        (unsigned)(unsigned char)properties->uuid.bytes[i]);
+}
+
+/* The ordinal that --device names, or -1 after a message. */
+static int gpubench_cuda_choose(gpubench *bench, int count)
+{
+    const char *wanted = bench->settings.device;
+    uint64_t number;
+    int i;
+    if (!strcmp(wanted, "auto"))
+        return 0;
+    if (gpubench_parse_count(wanted, &number) == 0 && number < (uint64_t)count)
+        return (int)number;
+    for (i = 0; i < count && strlen(wanted) >= 8; i++) {
+        struct cudaDeviceProp properties;
+        char uuid[64];
+        if (cudaGetDeviceProperties(&properties, i) != cudaSuccess)
+            continue;
+        gpubench_format_uuid(&properties, uuid);
+        if (!strncmp(uuid, wanted, strlen(wanted)))
+            return i;
+    }
+    gpubench_message(bench, "--device %s: no such GPU; %d visible, numbered from 0", wanted, count);
+    return -1;
+}
+
+static void gpubench_cuda_describe(gpubench *bench, int ordinal, const struct cudaDeviceProp *properties)
+{
+    gpubench_machine *machine = &bench->machine;
+    int khz = 0, bits = 0, memory_khz = 0, version = 0;
+    (void)cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, ordinal);
+    (void)cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, ordinal);
+    (void)cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, ordinal);
+    snprintf(machine->device, sizeof machine->device, "%s", properties->name);
+    gpubench_format_uuid(properties, machine->uuid);
+    snprintf(machine->compute_capability, sizeof machine->compute_capability, "%d.%d",
+             properties->major, properties->minor);
+    machine->capability = properties->major * 10 + properties->minor;
+    machine->sm_count = properties->multiProcessorCount;
+    machine->max_sm_mhz = khz / 1000;
+    machine->l2_bytes = (uint64_t)properties->l2CacheSize;
+    machine->memory_bytes = (uint64_t)properties->totalGlobalMem;
+    /* Two transfers per clock on every memory that GPUs use. */
+    machine->peak_gb_per_s = 2.0 * memory_khz * 1e3 * bits / 8 / 1e9;
+    if (cudaRuntimeGetVersion(&version) == cudaSuccess)
+        snprintf(machine->cuda_runtime, sizeof machine->cuda_runtime, "%d.%d", version / 1000,
+                 version % 1000 / 10);
+}
+
+static int gpubench_cuda_explain(gpubench *bench, const char *what, cudaError_t code)
+{
+    gpubench_message(bench, "--device %s: %s: %s: %s (--device cpu measures the CPU)",
+                     bench->settings.device, what, cudaGetErrorName(code), cudaGetErrorString(code));
+    return 2;
+}
+
+static int gpubench_cuda_open(gpubench *bench)
+{
+    gpubench_cuda *cuda = (gpubench_cuda *)gpubench_must(calloc(1, sizeof *cuda));
+    struct cudaDeviceProp properties;
+    cudaError_t code;
+    int count = 0, ordinal, i;
+    bench->device_state = cuda;
+    pthread_mutex_init(&cuda->gate.mutex, NULL);
+    pthread_cond_init(&cuda->gate.changed, NULL);
+    code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return gpubench_cuda_explain(bench, "no usable GPU",
+                                     code != cudaSuccess ? code : cudaErrorNoDevice);
+    ordinal = gpubench_cuda_choose(bench, count);
+    if (ordinal < 0)
+        return 2;
+    if ((code = cudaSetDevice(ordinal)) != cudaSuccess ||
+        (code = cudaGetDeviceProperties(&properties, ordinal)) != cudaSuccess)
+        return gpubench_cuda_explain(bench, "cannot use the GPU", code);
+    gpubench_cuda_describe(bench, ordinal, &properties);
+    cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes;
+    for (i = 0; i < GPUBENCH_STREAMS && code == cudaSuccess; i++)
+        code = cudaStreamCreateWithFlags(&cuda->streams[i], cudaStreamNonBlocking);
+    if (code != cudaSuccess || (code = cudaEventCreate(&cuda->start)) != cudaSuccess ||
+        (code = cudaEventCreate(&cuda->stop)) != cudaSuccess ||
+        (code = cudaMalloc(&cuda->flush, cuda->flush_bytes)) != cudaSuccess)
+        return gpubench_cuda_explain(bench, "cannot prepare", code);
+    gpubench_nvml_open(bench, &cuda->nvml);
+    gpubench_nvtx_open(cuda);
+    gpubench_load_empty_kernel(cuda);
+    return 0;
+}
+
+static void gpubench_cuda_close(gpubench *bench)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    int i;
+    if (cuda->module_unload && cuda->empty_module)
+        (void)cuda->module_unload(cuda->empty_module);
+    (void)cudaFree(cuda->flush);
+    for (i = 0; i < GPUBENCH_STREAMS; i++)
+        if (cuda->streams[i])
+            (void)cudaStreamDestroy(cuda->streams[i]);
+    if (cuda->start)
+        (void)cudaEventDestroy(cuda->start);
+    if (cuda->stop)
+        (void)cudaEventDestroy(cuda->stop);
+    if (cuda->nvml.shutdown)
+        (void)cuda->nvml.shutdown();
+    if (cuda->nvml.library)
+        dlclose(cuda->nvml.library);
+    if (cuda->nvtx)
+        dlclose(cuda->nvtx);
+    pthread_mutex_destroy(&cuda->gate.mutex);
+    pthread_cond_destroy(&cuda->gate.changed);
+    free(cuda);
+}
+
+static void *gpubench_cuda_allocate(gpubench *bench, size_t bytes, int kind)
+{
+    void *memory = NULL;
+    cudaError_t code;
+    kind &= ~GPUBENCH_OUTPUT;
+    if (kind == GPUBENCH_PAGEABLE)
+        return gpubench_host_allocate(bench, bytes, kind);
+    code = kind == GPUBENCH_PINNED ? cudaHostAlloc(&memory, bytes, cudaHostAllocDefault)
+                                   : cudaMalloc(&memory, bytes);
+    if (code != cudaSuccess)
+        (void)cudaGetLastError();
+    return code == cudaSuccess ? memory : NULL;
+}
+
+static void gpubench_cuda_release(void *base, int kind)
+{
+    kind &= ~GPUBENCH_OUTPUT;
+    if (kind == GPUBENCH_PAGEABLE)
+        free(base);
+    else if (kind == GPUBENCH_PINNED)
+        (void)cudaFreeHost(base);
+    else
+        (void)cudaFree(base);
+}
+
+static int gpubench_cuda_copy(void *destination, const void *source, size_t bytes)
+{
+    return (int)cudaMemcpy(destination, source, bytes, cudaMemcpyDefault);
+}
+
+static int gpubench_cuda_fill(void *destination, int byte, size_t bytes, int kind)
+{
+    if ((kind & ~GPUBENCH_OUTPUT) != GPUBENCH_DEVICE)
+        return gpubench_host_fill(destination, byte, bytes, kind);
+    if (cudaMemset(destination, byte, bytes) != cudaSuccess)
+        return (int)cudaGetLastError();
+    return (int)cudaDeviceSynchronize();
+}
+
+static uint64_t gpubench_cuda_free_bytes(void)
+{
+    size_t available = 0, total = 0;
+    return cudaMemGetInfo(&available, &total) == cudaSuccess ? available : 0;
+}
+
+/* Waits for an event that a hung kernel never reaches: in the end the case
+ * fails, and the process is replaced, which ends the kernel. */
+static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
+{
+    double start = gpubench_now_s();
+    struct timespec pause = {0, 20000};
+    for (;;) {
+        cudaError_t code = cudaEventQuery(event);
+        double waited = gpubench_now_s() - start;
+        if (code != cudaErrorNotReady)
+            return (int)code;
+        if (waited > bench->settings.timeout_s) {
+            bench->lost = 1;
+            return gpubench_fail(bench, GPUBENCH_FAILED, "not finished after %g s (--timeout)",
+                                 bench->settings.timeout_s);
+        }
+        if (waited > 0.002)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* One timed section: start event, batch times the work, stop event. */
+static int gpubench_cuda_enqueue(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
+{
+    const gpubench_case *one = &live->item->one;
+    uint64_t i;
+    int code = (int)cudaEventRecord(cuda->start, stream);
+    for (i = 0; i < live->batch && code == 0; i++)
+        code = live->graph ? (int)cudaGraphLaunch((cudaGraphExec_t)live->graph, stream)
+                           : one->run(one->context, stream);
+    if (code == 0)
+        code = (int)cudaGetLastError(); /* a launch whose error the case did not look at */
+    if (code == 0)
+        code = (int)cudaEventRecord(cuda->stop, stream);
+    return code;
+}
+
+/* Everything that stands in front of the timed section, behind the gate. */
+static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
+{
+    const gpubench_case *one = &live->item->one;
+    if (live->mode == GPUBENCH_HOT)
+        return one->run(one->context, stream);
+    return (int)cudaMemsetAsync(cuda->flush, (int)(live->turn & 0xff), cuda->flush_bytes, stream);
+}
+
+/* A gate that ran out: a batch may have filled the launch queue; a single run
+ * synchronizes inside. */
+static void gpubench_cuda_give_way(gpubench_live *live)
+{
+    if (live->batch > 1) {
+        live->batch /= 2;
+    } else {
+        live->ungated = 1;
+        gpubench_add_flag(live, "ungated");
+    }
+}
+
+static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    float ms = 0;
+    for (;;) {
+        cudaStream_t stream = cuda->streams[live->turn++ % GPUBENCH_STREAMS];
+        int gated = !live->ungated, timed_out = 0;
+        int code = one->reset ? one->reset(one->context, stream) : 0;
+        gpubench_gate_close(&cuda->gate);
+        if (code == 0 && gated)
+            code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+        if (code == 0)
+            code = gpubench_cuda_enqueue_lead(cuda, live, stream);
+        if (code == 0)
+            code = gpubench_cuda_enqueue(cuda, live, stream);
+        timed_out = gpubench_gate_open(&cuda->gate);
+        if (code == 0)
+            code = gpubench_cuda_wait(bench, cuda->stop);
+        if (code == 0 && gated && timed_out) {
+            gpubench_cuda_give_way(live);
+            continue;
+        }
+        if (code == 0)
+            code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
+        *us = gpubench_round_to_ns(ms * 1e3);
+        return code;
+    }
+}
+
+/* Work on another stream escapes the events. Repeated without a gate, it
+ * piles up, and the device is still busy when the stop event has come. */
+static int gpubench_cuda_find_hidden_work(gpubench *bench, gpubench_live *live, double first_s)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    uint64_t batch = live->batch;
+    double leftover_us = 0;
+    int attempt, code = 0;
+    live->batch = first_s < 60e-6 ? 32 : first_s < 2e-3 ? (uint64_t)(2e-3 / first_s) : 1;
+    for (attempt = 0; attempt < 3 && code == 0; attempt++) {
+        float ms = 0;
+        double stopped;
+        code = gpubench_cuda_enqueue(cuda, live, cuda->streams[0]);
+        if (code == 0)
+            code = gpubench_cuda_wait(bench, cuda->stop);
+        stopped = gpubench_now_s();
+        if (code == 0)
+            code = (int)cudaDeviceSynchronize();
+        leftover_us = (gpubench_now_s() - stopped) * 1e6;
+        if (code == 0)
+            code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
+        if (leftover_us <= 50 + 100 * (double)ms) /* 10 % of the timed section */
+            break;
+    }
+    live->batch = batch;
+    if (code == 0 && attempt == 3)
+        code = gpubench_fail(bench, GPUBENCH_FAILED,
+                             "works outside the stream it was given: the device was busy for "
+                             "%.0f us after the stop event", leftover_us);
+    return code;
+}
+
+static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    size_t nodes = 0;
+    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
+    if (code == 0) {
+        int ended;
+        code = one->run(one->context, cuda->streams[0]);
+        ended = (int)cudaStreamEndCapture(cuda->streams[0], &graph);
+        code = code ? code : ended;
+    }
+    if (code == 0)
+        code = (int)cudaGraphGetNodes(graph, NULL, &nodes);
+    if (code == 0 && nodes > 0)
+        code = (int)cudaGraphInstantiateWithFlags(&executable, graph, 0);
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    if (code != 0) {
+        (void)cudaGetLastError();
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "cannot be captured: %s",
+                             code > 0 ? cudaGetErrorName((cudaError_t)code) : "the case refused");
+    }
+    if (nodes == 0)
+        return gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given");
+    live->graph = executable;
+    return 0;
+}
+
+/* The first execution loads modules and may synchronize, so it has no gate. */
+static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    double us, start = 0;
+    int attempt, code = 0;
+    if (cuda->range_push)
+        cuda->range_push(live->item->key);
+    live->ungated = 1;
+    for (attempt = 0; attempt < 2 && code == 0; attempt++) {
+        start = gpubench_now_s();
+        code = gpubench_cuda_sample(bench, live, &us);
+    }
+    if (code == 0)
+        code = gpubench_cuda_find_hidden_work(bench, live, gpubench_now_s() - start);
+    live->ungated = 0;
+    if (code == 0 && live->mode == GPUBENCH_GRAPH)
+        code = gpubench_cuda_capture(bench, live);
+    if (cuda->range_pop)
+        cuda->range_pop();
+    return code;
+}
+
+static int gpubench_cuda_finish(gpubench *bench)
+{
+    (void)bench;
+    return (int)cudaDeviceSynchronize();
+}
+
+static void gpubench_cuda_end(gpubench_live *live)
+{
+    if (live->graph)
+        (void)cudaGraphExecDestroy((cudaGraphExec_t)live->graph);
+    live->graph = NULL;
+}
+
+static int gpubench_cuda_alive(gpubench *bench)
+{
+    (void)cudaGetLastError();
+    return !bench->lost && cudaDeviceSynchronize() == cudaSuccess;
+}
+
+static const char *gpubench_cuda_error_name(int code)
+{
+    return cudaGetErrorName((cudaError_t)code);
+}
+
+static const char *gpubench_cuda_error_string(int code)
+{
+    return cudaGetErrorString((cudaError_t)code);
+}
+
+static const gpubench_backend gpubench_cuda_backend = {
+    "cuda", gpubench_cuda_open, gpubench_cuda_close, gpubench_cuda_allocate, gpubench_cuda_release,
+    gpubench_cuda_copy, gpubench_cuda_fill, gpubench_cuda_free_bytes, gpubench_cuda_begin,
+    gpubench_cuda_sample, gpubench_cuda_finish, gpubench_cuda_end, gpubench_cuda_alive,
+    gpubench_cuda_error_name, gpubench_cuda_error_string, gpubench_cuda_read_state,
+    gpubench_cuda_read_energy_mj};
+
+static int gpubench_run_empty(void *context, gpubench_stream stream)
+{
+    const gpubench_cuda *cuda = (const gpubench_cuda *)context;
+    return cuda->launch(cuda->empty_function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+}
+#endif /* GPUBENCH_CUDA */
+
+static const gpubench_backend *gpubench_choose_backend(const gpubench_settings *settings)
+{
+#if GPUBENCH_CUDA
+    if (strcmp(settings->device, "cpu") != 0)
+        return &gpubench_cuda_backend;
+#else
+    (void)settings;
+#endif
+    return &gpubench_host_backend;
+}
+
+/* ==== measuring =========================================================== */
+
+static const char *gpubench_mode_name(unsigned mode)
+{
+    return mode == GPUBENCH_COLD ? "cold" : mode == GPUBENCH_HOT ? "hot" : "graph";
+}
+
+static void gpubench_keep_sample(gpubench_live *live, double us)
+{
+    if (live->count == live->capacity) {
+        live->capacity = live->capacity ? 2 * live->capacity : 256;
+        live->samples = (double *)gpubench_must(
+            realloc(live->samples, live->capacity * sizeof *live->samples));
+    }
+    live->samples[live->count++] = us;
+}
+
+/* Time of one run in us; negative after a failure, which ended the case. */
+static double gpubench_take(gpubench *bench, gpubench_live *live)
+{
+    double us = 0, start = gpubench_now_s();
+    int code;
+    bench->current = live;
+    code = bench->backend->sample(bench, live, &us);
+    live->spent_s += gpubench_now_s() - start;
+    if (code != 0) {
+        gpubench_blame(bench, live, code, "run");
+        return -1;
+    }
+    return us / (double)live->batch;
+}
+
+/* Hot mode: long enough that the step of the clock (32 ns between events of an
+ * H100) and what two events cost (1.25 us) stay under 0.1 %. */
+static void gpubench_choose_batch(gpubench *bench, gpubench_live *live)
+{
+    const double wanted_us = 1500;
+    uint64_t most = bench->backend == &gpubench_host_backend ? 1000000 : 256;
+    double us = 0;
+    int i;
+    for (i = 0; i < 2 && us >= 0 && !live->done; i++) {
+        us = gpubench_take(bench, live);
+        if (us >= 0)
+            live->batch = us * (double)most < wanted_us ? most : 1 + (uint64_t)(wanted_us / us);
+    }
+}
+
+static double gpubench_sm_clock(gpubench *bench)
+{
+    gpubench_live probe;
+    memset(&probe, 0, sizeof probe);
+    bench->backend->read_state(bench, &probe);
+    return probe.sm_mhz;
+}
+
+/* The median of one window of warm-up samples: at least 5 and 10 ms, unless
+ * that takes over 100 ms. Negative after a failure. */
+static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
+{
+    double window[256], start = gpubench_now_s(), elapsed = 0;
+    gpubench_statistics statistics;
+    size_t count = 0;
+    while (count < GPUBENCH_COUNT_OF(window) && elapsed < 0.1 && (count < 5 || elapsed < 0.01)) {
+        double us = gpubench_take(bench, live);
+        if (us < 0)
+            return -1;
+        window[count++] = us;
+        elapsed = gpubench_now_s() - start;
+    }
+    live->warmup += count;
+    gpubench_describe(window, count, &statistics);
+    return statistics.median;
+}
+
+/* Until two windows agree within twice the precision and the SM clock within
+ * one step (15 MHz); a power-limited kernel needs longer than a short one. */
+static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
+{
+    double cap_s = bench->settings.max_time_s, start = gpubench_now_s();
+    double tolerance = 2 * bench->settings.precision, before = 0, clock_before = 0;
+    for (;;) {
+        double median = gpubench_warm_up_window(bench, live);
+        double clock = gpubench_sm_clock(bench);
+        double drift = median > before ? median - before : before - median;
+        double clock_drift = clock > clock_before ? clock - clock_before : clock_before - clock;
+        int steady = before > 0 && drift <= tolerance * median + 0.064 && clock_drift <= 15;
+        if (median < 0 || (steady && live->warmup >= bench->settings.warmup))
+            return;
+        if (gpubench_now_s() - start > cap_s && live->warmup >= bench->settings.warmup) {
+            gpubench_add_flag(live, "unsteady");
+            return;
+        }
+        before = median;
+        clock_before = clock;
+    }
+}
+
+static void gpubench_set_up(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_case *one = &live->item->one;
+    uint64_t before = bench->backend->free_bytes(), after;
+    int code = 0;
+    bench->current = live;
+    live->set_up = 1;
+    if (one->setup)
+        code = one->setup(one->context, bench);
+    after = bench->backend->free_bytes();
+    if (bench->backend != &gpubench_host_backend && before > after + live->device_bytes)
+        live->device_bytes = before - after;
+    if (code != 0)
+        gpubench_blame(bench, live, code, "setup");
+}
+
+static void gpubench_begin(gpubench *bench, gpubench_live *live)
+{
+    int code;
+    bench->current = live;
+    live->batch = 1;
+    live->begun = 1;
+    code = bench->backend->begin(bench, live);
+    if (code != 0) {
+        gpubench_blame(bench, live, code, "first execution");
+        return;
+    }
+    if (live->mode == GPUBENCH_HOT)
+        gpubench_choose_batch(bench, live);
+    if (!live->done)
+        gpubench_warm_up(bench, live);
+    if (live->done)
+        return;
+    code = gpubench_poison_outputs(bench, live);
+    if (code != 0)
+        gpubench_blame(bench, live, code, "poisoning the outputs");
+    live->spent_s = 0;
+}
+
+static void gpubench_stop(gpubench_live *live, const char *reason, int precise)
+{
+    gpubench_add_flag(live, reason);
+    if (!precise)
+        gpubench_add_flag(live, "imprecise");
+    live->done = 1;
+}
+
+/* Has this case samples enough? Looks at the interval each time the number
+ * has grown by an eighth, since looking sorts a copy. */
+static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_settings *settings = &bench->settings;
+    int full = live->count >= settings->max_samples, late = live->spent_s >= settings->max_time_s;
+    int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
+                  live->spent_s >= settings->max_time_s / 10;
+    gpubench_statistics statistics;
+    int precise;
+    if (!full && !late && !settled)
+        return;
+    gpubench_describe(live->samples, live->count, &statistics);
+    precise = live->count >= 6 && statistics.ci95_high - statistics.ci95_low <=
+                                      settings->precision * statistics.median;
+    live->next_check = live->count + live->count / 8;
+    if (precise && settled)
+        gpubench_stop(live, "stop=precision", 1);
+    else if (full)
+        gpubench_stop(live, "stop=max-samples", precise);
+    else if (late)
+        gpubench_stop(live, "stop=max-time", precise);
+}
+
+static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
+{
+    double now = gpubench_now_s();
+    if (bench->settings.quiet || now - bench->last_progress_s < 0.1 || !isatty(STDERR_FILENO))
+        return;
+    bench->last_progress_s = now;
+    fprintf(stderr, "\r\033[K[%llu done] %s: %llu samples",
+            (unsigned long long)bench->row_count, live->item->key,
+            (unsigned long long)live->count);
+    fflush(stderr);
+}
+
+/* One sample of each in turn, until every one has enough. */
+static void gpubench_interleave(gpubench *bench, gpubench_live *lives, size_t count)
+{
+    int active = 1;
+    while (active && !bench->lost) {
+        size_t i;
+        active = 0;
+        for (i = 0; i < count && !bench->lost; i++) {
+            double us;
+            if (lives[i].done)
+                continue;
+            us = gpubench_take(bench, &lives[i]);
+            if (us < 0)
+                continue;
+            gpubench_keep_sample(&lives[i], us);
+            gpubench_consider_stopping(bench, &lives[i]);
+            gpubench_show_progress(bench, &lives[i]);
+            active |= !lives[i].done;
+        }
+    }
+}
+
+/* Millijoules of one run, from the board's energy counter, which steps by
+ * tenths of a second: hence the long window. */
+static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
+{
+    unsigned mode = live->mode;
+    uint64_t batch = live->batch, runs = 0;
+    double start_mj, start_s;
+    live->mode = GPUBENCH_HOT;
+    gpubench_choose_batch(bench, live);
+    start_mj = bench->backend->read_energy_mj(bench);
+    start_s = gpubench_now_s();
+    while (start_mj >= 0 && gpubench_now_s() - start_s < 1.5) {
+        if (gpubench_take(bench, live) < 0)
+            return;
+        runs += live->batch + 1; /* and the one in front of the batch */
+    }
+    if (runs > 0)
+        live->energy_mj = (bench->backend->read_energy_mj(bench) - start_mj) / (double)runs;
+    live->mode = mode;
+    live->batch = batch;
+}
+
+/* Leaves the outputs of exactly one run after a reset, on the timed buffers. */
+static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live)
+{
+    if (live->item->one.reset && (live->mode == GPUBENCH_HOT || bench->settings.energy)) {
+        unsigned mode = live->mode;
+        double us;
+        if (mode == GPUBENCH_HOT)
+            live->mode = GPUBENCH_COLD;
+        live->batch = 1;
+        us = gpubench_take(bench, live);
+        live->mode = mode;
+        if (us < 0)
+            return 0; /* already blamed */
+    }
+    return bench->backend->finish(bench);
+}
+
+static void gpubench_verify(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_case *one = &live->item->one;
+    uint64_t batch = live->batch;
+    int code;
+    bench->current = live;
+    code = gpubench_settle_outputs(bench, live);
+    live->batch = batch;
+    if (code == 0 && !live->status)
+        code = gpubench_check_guards(bench, live);
+    if (code == 0 && !live->status && one->verify)
+        code = one->verify(one->context, bench);
+    if (code != 0)
+        gpubench_blame(bench, live, code, "verify");
+}
+
+static void gpubench_tear_down(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_case *one = &live->item->one;
+    bench->current = live;
+    if (live->begun)
+        bench->backend->end(live);
+    if (live->set_up && one->teardown)
+        one->teardown(one->context);
+    gpubench_release_memory(bench, live);
+    bench->current = NULL;
+}
+
+/* Between two events with nothing in between there are 1.25 us on an H100,
+ * with an empty kernel 3.1 us, with a memset of 4 bytes 2.05 us. */
+static int gpubench_launched_nothing(const gpubench *bench, double sample_us)
+{
+    double step = bench->overhead_us - bench->nothing_us;
+    return bench->nothing_us > 0 && step > 0 && sample_us < bench->nothing_us + 0.25 * step;
+}
+
+/* Multiply-adds of the tensor cores (dense) or the f32 units, counted as two
+ * operations, per clock and SM: NVIDIA's architecture white papers. 0: unknown. */
+static double gpubench_flops_per_clock(int capability, const char *dtype)
+{
+    int half = !strcmp(dtype, "bf16") || !strcmp(dtype, "f16");
+    int tf32 = !strcmp(dtype, "tf32"), single = !strcmp(dtype, "f32");
+    switch (capability) {
+    case 80: return half ? 2048 : tf32 ? 1024 : single ? 128 : 0;
+    case 86:
+    case 89: return half ? 1024 : tf32 ? 256 : single ? 256 : 0;
+    case 90: return half ? 4096 : tf32 ? 2048 : single ? 256 : 0;
+    case 100: return half ? 8192 : tf32 ? 4096 : single ? 256 : 0;
+    default: return 0;
+    }
+}
+
+static double gpubench_share_of_peak(const gpubench *bench, const gpubench_case *one, double us)
+{
+    const gpubench_machine *machine = &bench->machine;
+    double gb_peak = one->peak_gb_per_s != 0 ? one->peak_gb_per_s : machine->peak_gb_per_s;
+    double flop_peak = gpubench_flops_per_clock(machine->capability, one->dtype) *
+                       machine->sm_count * machine->max_sm_mhz * 1e6;
+    double by_bytes = gb_peak > 0 ? (double)one->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = flop_peak > 0 ? (double)one->flops / us * 1e6 / flop_peak : 0;
+    return by_bytes > by_flops ? by_bytes : by_flops;
+}
+
+/* ==== from measurements to rows =========================================== */
+
+static void gpubench_fill_identity(const gpubench *bench, const gpubench_live *live,
+                                   gpubench_row *row)
+{
+    const gpubench_case *one = &live->item->one;
+    gpubench_set_text(row, GPUBENCH_COLUMN_schema, "1");
+    gpubench_set_text(row, GPUBENCH_COLUMN_suite, bench->suite);
+    gpubench_set_text(row, GPUBENCH_COLUMN_case, one->name);
+    gpubench_set_text(row, GPUBENCH_COLUMN_variant, one->variant);
+    gpubench_set_text(row, GPUBENCH_COLUMN_backend, bench->backend->name);
+    gpubench_set_text(row, GPUBENCH_COLUMN_dtype, one->dtype);
+    gpubench_set_text(row, GPUBENCH_COLUMN_params, one->params);
+    gpubench_set_text(row, GPUBENCH_COLUMN_mode, gpubench_mode_name(live->mode));
+    gpubench_set_text(row, GPUBENCH_COLUMN_campaign, bench->campaign);
+    gpubench_set_count(row, GPUBENCH_COLUMN_run, bench->run);
+    gpubench_set_text(row, GPUBENCH_COLUMN_status, live->status ? live->status : "ok");
+    gpubench_set_text(row, GPUBENCH_COLUMN_flags, live->flags);
+}
+
+static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
+{
+    const gpubench_machine *machine = &bench->machine;
+    char timestamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(timestamp, sizeof timestamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    gpubench_set_text(row, GPUBENCH_COLUMN_device, machine->device);
+    gpubench_set_text(row, GPUBENCH_COLUMN_uuid, machine->uuid);
+    gpubench_set_text(row, GPUBENCH_COLUMN_compute_capability, machine->compute_capability);
+    if (machine->sm_count > 0)
+        gpubench_set_count(row, GPUBENCH_COLUMN_sm_count, (uint64_t)machine->sm_count);
+    if (machine->l2_bytes > 0)
+        gpubench_set_count(row, GPUBENCH_COLUMN_l2_bytes, machine->l2_bytes);
+    gpubench_set_count(row, GPUBENCH_COLUMN_memory_bytes, machine->memory_bytes);
+    if (machine->power_limit_w > 0)
+        gpubench_set_number(row, GPUBENCH_COLUMN_power_limit_w, machine->power_limit_w);
+    gpubench_set_text(row, GPUBENCH_COLUMN_driver, machine->driver);
+    gpubench_set_text(row, GPUBENCH_COLUMN_cuda_runtime, machine->cuda_runtime);
+    gpubench_set_text(row, GPUBENCH_COLUMN_cpu, machine->cpu);
+    gpubench_set_text(row, GPUBENCH_COLUMN_gpubench_version, GPUBENCH_VERSION);
+    gpubench_set_text(row, GPUBENCH_COLUMN_compiler, GPUBENCH_COMPILER);
+    gpubench_set_text(row, GPUBENCH_COLUMN_git, GPUBENCH_GIT);
+    gpubench_set_count(row, GPUBENCH_COLUMN_seed, bench->settings.seed);
+    gpubench_set_text(row, GPUBENCH_COLUMN_timestamp, timestamp);
+}
+
+static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live,
+                                const gpubench_statistics *statistics, gpubench_row *row)
+{
+    const double times[] = {statistics->min, statistics->p5, statistics->p25, statistics->median,
+                            statistics->p75, statistics->p95, statistics->p99, statistics->max,
+                            statistics->mean, statistics->stddev, statistics->ci95_low,
+                            statistics->ci95_high};
+    size_t i;
+    gpubench_set_count(row, GPUBENCH_COLUMN_samples, statistics->count);
+    gpubench_set_count(row, GPUBENCH_COLUMN_batch, live->batch);
+    gpubench_set_count(row, GPUBENCH_COLUMN_warmup, live->warmup);
+    for (i = 0; i < GPUBENCH_COUNT_OF(times); i++)
+        gpubench_set_number(row, GPUBENCH_COLUMN_min_us + (int)i, times[i]);
+    if (bench->overhead_us > 0)
+        gpubench_set_number(row, GPUBENCH_COLUMN_overhead_us, bench->overhead_us);
+}
+
+static void gpubench_fill_work(const gpubench *bench, const gpubench_live *live, double median_us,
+                               gpubench_row *row)
+{
+    const gpubench_case *one = &live->item->one;
+    if (one->bytes > 0) {
+        gpubench_set_count(row, GPUBENCH_COLUMN_bytes, one->bytes);
+        gpubench_set_number(row, GPUBENCH_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
+    }
+    if (one->flops > 0) {
+        gpubench_set_count(row, GPUBENCH_COLUMN_flops, one->flops);
+        gpubench_set_number(row, GPUBENCH_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
+    }
+    if (live->checked) {
+        gpubench_set_number(row, GPUBENCH_COLUMN_max_error, live->max_error);
+        gpubench_set_number(row, GPUBENCH_COLUMN_tolerance, live->tolerance);
+    }
+    gpubench_set_count(row, GPUBENCH_COLUMN_device_bytes, live->device_bytes);
+    gpubench_set_number(row, GPUBENCH_COLUMN_share_of_peak,
+                        gpubench_share_of_peak(bench, one, median_us));
+}
+
+static void gpubench_fill_state(const gpubench_live *live, gpubench_row *row)
+{
+    const double state[] = {live->sm_mhz, live->mem_mhz, live->temperature_c, live->power_w,
+                            live->energy_mj};
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(state); i++)
+        if (state[i] > 0)
+            gpubench_set_number(row, GPUBENCH_COLUMN_sm_mhz + (int)i, state[i]);
+}
+
+/* What a reader has to know before believing the number. */
+static void gpubench_add_warnings(const gpubench *bench, gpubench_live *live, double median_us)
+{
+    const gpubench_case *one = &live->item->one;
+    if (bench->overhead_us > 0 && median_us * (double)live->batch < 2 * bench->overhead_us)
+        gpubench_add_flag(live, "near-overhead");
+    if (one->bytes > 0 && one->bytes <= bench->machine.l2_bytes)
+        gpubench_add_flag(live, "fits-l2");
+    if (gpubench_share_of_peak(bench, one, median_us) > 1)
+        gpubench_add_flag(live, "above-peak");
+}
+
+static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
+{
+    char word[300];
+    if (live->needed_bytes > 0) {
+        snprintf(word, sizeof word, "needed_bytes=%llu", (unsigned long long)live->needed_bytes);
+        gpubench_add_flag(live, word);
+        snprintf(word, sizeof word, "free_bytes=%llu", (unsigned long long)live->free_bytes);
+        gpubench_add_flag(live, word);
+    }
+    snprintf(word, sizeof word, "reason=%s", live->reason);
+    gpubench_add_flag(live, word);
+    if (strcmp(live->status, "unsupported") && strcmp(live->status, "skipped"))
+        bench->failed = 1;
+    gpubench_message(bench, "%s (%s): %s: %s", live->item->key, gpubench_mode_name(live->mode),
+                     live->status, live->reason);
+}
+
+static gpubench_row *gpubench_new_row(gpubench *bench)
+{
+    bench->rows = (gpubench_row *)gpubench_must(
+        realloc(bench->rows, (bench->row_count + 1) * sizeof *bench->rows));
+    memset(&bench->rows[bench->row_count], 0, sizeof *bench->rows);
+    return &bench->rows[bench->row_count++];
+}
+
+static void gpubench_report_live(gpubench *bench, gpubench_live *live)
+{
+    gpubench_statistics statistics;
+    gpubench_row *row;
+    memset(&statistics, 0, sizeof statistics);
+    if (!live->status && gpubench_describe(live->samples, live->count, &statistics) != 0) {
+        live->status = "failed";
+        snprintf(live->reason, sizeof live->reason, "no sample was taken");
+    }
+    if (!live->status &&
+        gpubench_launched_nothing(bench, statistics.median * (double)live->batch)) {
+        live->status = "failed";
+        snprintf(live->reason, sizeof live->reason,
+                 "launched nothing on the stream it was given: %.3f us between the events",
+                 statistics.median * (double)live->batch);
+    }
+    if (live->status)
+        gpubench_describe_failure(bench, live);
+    else
+        gpubench_add_warnings(bench, live, statistics.median);
+    row = gpubench_new_row(bench);
+    gpubench_fill_identity(bench, live, row);
+    gpubench_set_count(row, GPUBENCH_COLUMN_order, bench->row_count);
+    gpubench_fill_machine(bench, row);
+    if (!live->status) {
+        gpubench_fill_times(bench, live, &statistics, row);
+        gpubench_fill_work(bench, live, statistics.median, row);
+        gpubench_fill_state(live, row);
+    }
+}
+
+/* ==== one group in one mode =============================================== */
+
+static const gpubench_row *gpubench_find_row(const gpubench *bench, const gpubench_item *item,
+                                             unsigned mode)
+{
+    size_t i;
+    for (i = 0; i < bench->row_count; i++) {
+        const gpubench_row *row = &bench->rows[i];
+        if (gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run &&
+            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_mode), gpubench_mode_name(mode)) &&
+            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_case), item->one.name) &&
+            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_variant), item->one.variant) &&
+            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_dtype), item->one.dtype) &&
+            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_params), item->one.params))
+            return row;
+    }
+    return NULL;
+}
+
+/* Every step for all cases of the unit before the next step. */
+static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count && !bench->lost; i++)
+        gpubench_set_up(bench, &lives[i]);
+    for (i = 0; i < count && !bench->lost; i++)
+        if (!lives[i].done)
+            gpubench_begin(bench, &lives[i]);
+    gpubench_interleave(bench, lives, count);
+    for (i = 0; i < count && !bench->lost; i++) {
+        if (lives[i].status)
+            continue;
+        bench->current = &lives[i];
+        bench->backend->read_state(bench, &lives[i]);
+        if (bench->settings.energy)
+            gpubench_measure_energy(bench, &lives[i]);
+        if (!lives[i].status)
+            gpubench_verify(bench, &lives[i]);
+    }
+}
+
+/* Measures the items of one group; one that found no memory beside the others
+ * is tried again alone. With the context lost only the guilty one gets a row. */
+static void gpubench_measure_unit(gpubench *bench, const gpubench_item *items, size_t count,
+                                  unsigned mode)
+{
+    gpubench_live *lives = (gpubench_live *)gpubench_must(calloc(count, sizeof *lives));
+    const gpubench_item **again =
+        (const gpubench_item **)gpubench_must(calloc(count, sizeof *again));
+    size_t used = 0, again_count = 0, i;
+    for (i = 0; i < count; i++) {
+        unsigned modes = items[i].one.modes ? items[i].one.modes : ~0u;
+        if ((modes & mode) == 0 || gpubench_find_row(bench, &items[i], mode))
+            continue;
+        lives[used].item = &items[i];
+        lives[used++].mode = mode;
+    }
+    gpubench_drive(bench, lives, used);
+    for (i = 0; i < used; i++) {
+        int starved = lives[i].status && !strcmp(lives[i].status, "oom");
+        if (!bench->lost || lives[i].status)
+            gpubench_tear_down(bench, &lives[i]);
+        if (starved && used > 1)
+            again[again_count++] = lives[i].item;
+        else if (!bench->lost || lives[i].status)
+            gpubench_report_live(bench, &lives[i]);
+        free(lives[i].samples);
+    }
+    for (i = 0; i < again_count && !bench->lost; i++)
+        gpubench_measure_unit(bench, again[i], 1, mode);
+    free(again);
+    free(lives);
+}
+
+/* One execution of each case and nothing else, for a profiler to look at. */
+static void gpubench_profile(gpubench *bench, const gpubench_item *item)
+{
+    gpubench_live live;
+    double us;
+    int code;
+    memset(&live, 0, sizeof live);
+    live.item = item;
+    live.mode = GPUBENCH_COLD;
+    live.batch = 1;
+    live.ungated = 1;
+    gpubench_set_up(bench, &live);
+    if (!live.done && (code = bench->backend->sample(bench, &live, &us)) != 0)
+        gpubench_blame(bench, &live, code, "run");
+    if (!live.done)
+        gpubench_verify(bench, &live);
+    gpubench_tear_down(bench, &live);
+    if (live.status)
+        gpubench_describe_failure(bench, &live);
+}
+
+/* What the method costs when there is nothing, or nearly nothing, to measure. */
+static double gpubench_calibrate(gpubench *bench, int (*run)(void *, gpubench_stream),
+                                 void *context)
+{
+    gpubench_item item;
+    gpubench_live live;
+    gpubench_statistics statistics;
+    double us;
+    memset(&item, 0, sizeof item);
+    memset(&live, 0, sizeof live);
+    item.one.run = run;
+    item.one.context = context;
+    item.key = (char *)"overhead";
+    live.item = &item;
+    live.mode = GPUBENCH_COLD;
+    live.batch = 1;
+    live.ungated = 1; /* the first launch loads the module */
+    bench->current = &live;
+    statistics.median = 0;
+    if (bench->backend->sample(bench, &live, &us) == 0) {
+        live.ungated = 0;
+        while (live.count < 240 && bench->backend->sample(bench, &live, &us) == 0)
+            gpubench_keep_sample(&live, us);
+        if (live.count == 240)
+            gpubench_describe(live.samples, live.count, &statistics);
+    }
+    free(live.samples);
+    bench->current = NULL;
+    return statistics.median;
+}
+
+static void gpubench_measure_overhead(gpubench *bench)
+{
+#if GPUBENCH_CUDA
+    if (bench->backend == &gpubench_cuda_backend) {
+        gpubench_cuda *cuda = gpubench_cuda_of(bench);
+        bench->nothing_us = gpubench_calibrate(bench, gpubench_run_nothing, NULL);
+        if (cuda->empty_function)
+            bench->overhead_us = gpubench_calibrate(bench, gpubench_run_empty, cuda);
+        return;
+    }
+#endif
+    bench->overhead_us = gpubench_calibrate(bench, gpubench_run_nothing, NULL);
+}
+
+/* ==== the table =========================================================== */
+
+/* One line of the table: a row, or all runs of a case. */
+typedef struct gpubench_line {
+    const gpubench_row *row;         /* the first run's identity, the worst run's status */
+    double median_us, spread, p95_us; /* spread: interval's width, or range of the runs; fractions */
+    double gb_per_s, tflop_per_s, share;
+    size_t runs;
+} gpubench_line;
+
+static int gpubench_same_case(const gpubench_row *a, const gpubench_row *b)
+{
+    int column;
+    for (column = GPUBENCH_COLUMN_suite; column <= GPUBENCH_COLUMN_mode; column++)
+        if (strcmp(gpubench_text(a, column), gpubench_text(b, column)) != 0)
+            return 0;
+    return 1;
+}
+
+static double gpubench_median_of_runs(const gpubench *bench, const gpubench_row *like, int column,
+                                      double *values, gpubench_statistics *statistics)
+{
+    size_t count = 0, i;
+    for (i = 0; i < bench->row_count; i++)
+        if (gpubench_same_case(&bench->rows[i], like) && bench->rows[i].fields[column])
+            values[count++] = gpubench_number(&bench->rows[i], column);
+    memset(statistics, 0, sizeof *statistics);
+    gpubench_describe(values, count, statistics);
+    return statistics->median;
+}
+
+static gpubench_line gpubench_summarize(const gpubench *bench, const gpubench_row *row,
+                                        double *values)
+{
+    gpubench_statistics statistics;
+    gpubench_line line;
+    size_t i;
+    memset(&line, 0, sizeof line);
+    line.row = row;
+    line.median_us =
+        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_median_us, values, &statistics);
+    line.runs = statistics.count;
+    if (line.runs > 1)
+        line.spread = (statistics.max - statistics.min) / line.median_us;
+    else if (line.runs == 1)
+        line.spread = (gpubench_number(row, GPUBENCH_COLUMN_ci95_high_us) -
+                       gpubench_number(row, GPUBENCH_COLUMN_ci95_low_us)) / line.median_us;
+    line.p95_us = gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_p95_us, values, &statistics);
+    line.gb_per_s =
+        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_gb_per_s, values, &statistics);
+    line.tflop_per_s =
+        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_tflop_per_s, values, &statistics);
+    line.share =
+        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_share_of_peak, values, &statistics);
+    for (i = 0; i < bench->row_count; i++)
+        if (gpubench_same_case(&bench->rows[i], row) &&
+            strcmp(gpubench_text(&bench->rows[i], GPUBENCH_COLUMN_status), "ok") != 0)
+            line.row = &bench->rows[i];
+    return line;
+}
+
+static const int gpubench_identity_columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_variant,
+                                                GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_params,
+                                                GPUBENCH_COLUMN_mode};
+
+static void gpubench_print_measures(FILE *file, const gpubench_line *line)
+{
+    char spread[16];
+    snprintf(spread, sizeof spread, "%.2f%%", 100 * line->spread);
+    fprintf(file, "%11.3f %8s %11.3f", line->median_us, spread, line->p95_us);
+    if (line->gb_per_s > 0)
+        fprintf(file, " %8.1f", line->gb_per_s);
+    else
+        fprintf(file, " %8s", "");
+    if (line->tflop_per_s > 0)
+        fprintf(file, " %8.2f", line->tflop_per_s);
+    else
+        fprintf(file, " %8s", "");
+    if (line->share > 0)
+        fprintf(file, " %5.1f%%", 100 * line->share);
+    else
+        fprintf(file, " %6s", "");
+}
+
+static void gpubench_print_line(FILE *file, const gpubench_line *line, const int *widths)
+{
+    const char *status = gpubench_text(line->row, GPUBENCH_COLUMN_status);
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++)
+        if (widths[i] > 0)
+            fprintf(file, "%-*s  ", widths[i],
+                    gpubench_text(line->row, gpubench_identity_columns[i]));
+    if (!strcmp(status, "ok"))
+        gpubench_print_measures(file, line);
+    else
+        fprintf(file, "%11s", status);
+    fprintf(file, "  %s\n", gpubench_text(line->row, GPUBENCH_COLUMN_flags));
+}
+
+static void gpubench_print_head(FILE *file, const int *widths, int many_runs)
+{
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++)
+        if (widths[i] > 0)
+            fprintf(file, "%-*s  ", widths[i], gpubench_column_names[gpubench_identity_columns[i]]);
+    fprintf(file, "%11s %8s %11s %8s %8s %6s  flags\n", "median us", many_runs ? "range" : "ci95",
+            "p95 us", "GB/s", "TFLOP/s", "peak");
+}
+
+static size_t gpubench_first_of_case(const gpubench *bench, size_t i)
+{
+    size_t first;
+    for (first = 0; first < i; first++)
+        if (gpubench_same_case(&bench->rows[first], &bench->rows[i]))
+            break;
+    return first;
+}
+
+/* In the order of the names, whatever the order of measuring was. */
+static int gpubench_compare_lines(const void *left, const void *right)
+{
+    const gpubench_row *a = ((const gpubench_line *)left)->row;
+    const gpubench_row *b = ((const gpubench_line *)right)->row;
+    static const int columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_params,
+                                  GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_variant,
+                                  GPUBENCH_COLUMN_mode};
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(columns); i++) {
+        int order = strcmp(gpubench_text(a, columns[i]), gpubench_text(b, columns[i]));
+        if (order != 0)
+            return order;
+    }
+    return 0;
+}
+
+static void gpubench_print_table(const gpubench *bench, FILE *file)
+{
+    int widths[GPUBENCH_COUNT_OF(gpubench_identity_columns)] = {0, 0, 0, 0, 0};
+    size_t i, w, count = 0;
+    double *values = (double *)gpubench_must(malloc((bench->row_count + 1) * sizeof *values));
+    gpubench_line *lines =
+        (gpubench_line *)gpubench_must(malloc((bench->row_count + 1) * sizeof *lines));
+    for (i = 0; i < bench->row_count; i++) {
+        for (w = 0; w < GPUBENCH_COUNT_OF(widths); w++) {
+            const char *text = gpubench_text(&bench->rows[i], gpubench_identity_columns[w]);
+            int least = *text ? (int)strlen(gpubench_column_names[gpubench_identity_columns[w]]) : 0;
+            int width = (int)strlen(text) > least ? (int)strlen(text) : least;
+            widths[w] = width > widths[w] ? width : widths[w];
+        }
+        if (gpubench_first_of_case(bench, i) == i)
+            lines[count++] = gpubench_summarize(bench, &bench->rows[i], values);
+    }
+    qsort(lines, count, sizeof *lines, gpubench_compare_lines);
+    if (bench->row_count > 0)
+        fprintf(file, "%s on %s\n", bench->suite,
+                gpubench_text(&bench->rows[0], GPUBENCH_COLUMN_device));
+    gpubench_print_head(file, widths, bench->settings.runs > 1);
+    for (i = 0; i < count; i++)
+        gpubench_print_line(file, &lines[i], widths);
+    free(lines);
+    free(values);
+}
+
+/* ==== the file ============================================================ */
+
+static void gpubench_temporary_path(const gpubench *bench, char *path, size_t capacity)
+{
+    snprintf(path, capacity, "%s.%ld.tmp", bench->settings.csv, (long)getpid());
+}
+
+/* Could the result be written? Found out before an hour of measuring. */
+static void gpubench_try_path(gpubench *bench)
+{
+    const char *csv = bench->settings.csv;
+    char path[PATH_MAX];
+    int file = -1;
+    if (!csv || !strcmp(csv, "-"))
+        return;
+    gpubench_temporary_path(bench, path, sizeof path);
+    errno = EISDIR;
+    if (*csv && csv[strlen(csv) - 1] != '/' && (file = open(csv, O_WRONLY)) < 0 && errno == ENOENT)
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    else if (file >= 0) {
+        close(file);
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    }
+    if (file < 0) {
+        gpubench_usage_error(bench, "--csv %s: %s", csv, strerror(errno));
+        return;
+    }
+    close(file);
+    unlink(path);
+}
+
+/* To a temporary file that then takes the name: whoever reads the name sees
+ * the old rows or all new ones. 0, or -1 after a message. */
+static int gpubench_write_csv(const gpubench *bench)
+{
+    const char *csv = bench->settings.csv;
+    int to_stdout = !strcmp(csv, "-"), failed;
+    char path[PATH_MAX];
+    FILE *file = stdout;
+    size_t i;
+    gpubench_temporary_path(bench, path, sizeof path);
+    if (!to_stdout && !(file = fopen(path, "w"))) {
+        gpubench_message(bench, "--csv %s: %s", csv, strerror(errno));
+        return -1;
+    }
+    gpubench_write_header(file);
+    for (i = 0; i < bench->row_count; i++)
+        gpubench_write_row(file, &bench->rows[i], GPUBENCH_FILE_COLUMNS);
+    failed = fflush(file) != 0 || ferror(file);
+    if (!to_stdout)
+        failed = (fclose(file) != 0 || failed || rename(path, csv) != 0);
+    if (failed) {
+        gpubench_message(bench, "--csv %s: %s", csv, strerror(errno));
+        if (!to_stdout)
+            unlink(path);
+        return -1;
+    }
+    return 0;
+}
+
+/* ==== processes =========================================================== */
+
+/* Set for the processes that this one starts, or becomes. */
+#define GPUBENCH_ENV_RUN "GPUBENCH_INTERNAL_RUN"
+#define GPUBENCH_ENV_ROWS "GPUBENCH_INTERNAL_ROWS"
+#define GPUBENCH_ENV_CAMPAIGN "GPUBENCH_INTERNAL_CAMPAIGN"
+
+static int gpubench_is_child(void)
+{
+    return getenv(GPUBENCH_ENV_RUN) != NULL;
+}
+
+static void gpubench_import_rows(gpubench *bench, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        gpubench_usage_error(bench, "cannot read the rows so far, %s: %s", path, strerror(errno));
+        return;
+    }
+    while (gpubench_read_row(file, gpubench_new_row(bench)))
+        if (strcmp(gpubench_text(&bench->rows[bench->row_count - 1], GPUBENCH_COLUMN_status), "ok") &&
+            strcmp(gpubench_text(&bench->rows[bench->row_count - 1], GPUBENCH_COLUMN_status),
+                   "unsupported"))
+            bench->failed = 1;
+    bench->row_count--;
+    bench->rows_imported = bench->row_count;
+    fclose(file);
+}
+
+/* Appends the rows that are new in this process. */
+static int gpubench_export_rows(const gpubench *bench, const char *path)
+{
+    FILE *file = fopen(path, "a");
+    size_t i;
+    int failed = !file;
+    for (i = bench->rows_imported; file && i < bench->row_count; i++)
+        gpubench_write_row(file, &bench->rows[i], GPUBENCH_COLUMN_COUNT);
+    if (file)
+        failed = fclose(file) != 0;
+    if (failed)
+        gpubench_message(bench, "%s: %s", path, strerror(errno));
+    return failed ? -1 : 0;
+}
+
+static int gpubench_make_rows_file(const gpubench *bench, char *path, size_t capacity)
+{
+    const char *folder = getenv("TMPDIR");
+    int file;
+    snprintf(path, capacity, "%s/gpubench.XXXXXX", folder && *folder ? folder : "/tmp");
+    file = mkstemp(path);
+    if (file < 0) {
+        gpubench_message(bench, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    close(file);
+    return setenv(GPUBENCH_ENV_ROWS, path, 1);
+}
+
+/* A context that an error destroyed is lost for the process, so the process
+ * replaces itself: the new one knows the rows so far and measures the rest. */
+static void gpubench_start_over(gpubench *bench)
+{
+    char path[PATH_MAX];
+    const char *known = getenv(GPUBENCH_ENV_ROWS);
+    if (bench->row_count == bench->rows_imported)
+        return; /* no progress: starting over would never end */
+    if (known)
+        snprintf(path, sizeof path, "%s", known);
+    else if (gpubench_make_rows_file(bench, path, sizeof path) != 0)
+        return;
+    if (gpubench_export_rows(bench, path) != 0 ||
+        setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0)
+        return;
+    gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
+    fflush(NULL);
+    execv("/proc/self/exe", bench->argv);
+    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
+    bench->rows_imported = bench->row_count;
+}
+
+/* One run in a fresh process. Its exit status, or 1 if a signal ended it. */
+static int gpubench_spawn_run(gpubench *bench, uint64_t run)
+{
+    char number[32];
+    int status = 0;
+    pid_t child;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)run);
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        if (setenv(GPUBENCH_ENV_RUN, number, 1) == 0)
+            execv("/proc/self/exe", bench->argv);
+        gpubench_message(bench, "cannot start run %s: %s", number, strerror(errno));
+        _exit(2);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        gpubench_message(bench, "cannot start run %s: %s", number, strerror(errno));
+        return 2;
+    }
+    if (WIFSIGNALED(status)) {
+        gpubench_message(bench, "run %s: ended by signal %d", number, WTERMSIG(status));
+        return 1;
+    }
+    return WEXITSTATUS(status);
+}
+
+static int gpubench_report(gpubench *bench)
+{
+    FILE *table = bench->settings.csv && !strcmp(bench->settings.csv, "-") ? stderr : stdout;
+    if (!bench->settings.quiet && isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    if (!bench->settings.quiet)
+        gpubench_print_table(bench, table);
+    if (bench->settings.csv && gpubench_write_csv(bench) != 0)
+        return 2;
+    return bench->failed ? 1 : 0;
+}
+
+/* --runs N: never returns. */
+static void gpubench_run_processes(gpubench *bench)
+{
+    char path[PATH_MAX];
+    uint64_t run;
+    int worst = 0;
+    if (gpubench_make_rows_file(bench, path, sizeof path) != 0 ||
+        setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0)
+        exit(2);
+    for (run = 1; run <= bench->settings.runs && worst < 2; run++) {
+        int status = gpubench_spawn_run(bench, run);
+        worst = status > worst ? status : worst;
+    }
+    gpubench_import_rows(bench, path);
+    unlink(path);
+    if (worst < 2) {
+        int status = gpubench_report(bench);
+        worst = status > worst ? status : worst;
+    }
+    exit(worst);
+}
+
+/* ==== command line ======================================================== */
+
+typedef struct gpubench_flag_help {
+    const char *name, *argument, *help;
+} gpubench_flag_help;
+
+static const gpubench_flag_help gpubench_builtin[] = {
+    {"--help", NULL, "print this and exit"},
+    {"--list", NULL, "print the cases and exit"},
+    {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
+    {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
+    {"--mode", "LIST", "cold,hot,graph or all (default cold)"},
+    {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
+    {"--min-samples", "N", "samples of a case at least (default 30)"},
+    {"--max-samples", "N", "samples of a case at most (default 100000)"},
+    {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.25 on the CPU)"},
+    {"--warmup", "N", "warm-up executions at least (default 5)"},
+    {"--runs", "N", "repeat in N fresh processes (default 1)"},
+    {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
+    {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
+    {"--csv", "FILE|-", "write the rows there; - is standard output"},
+    {"--energy", NULL, "millijoules per execution, 1.5 s more for each case"},
+    {"--timeout", "SECONDS", "give up on a kernel after this long (default 60)"},
+    {"--quiet", NULL, "no table, no progress"},
+    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
+
+static void gpubench_print_option(const char *name, const char *argument, const char *help)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%s %s", name, argument ? argument : "");
+    printf("  %-26s %s\n", left, help);
+}
+
+static void gpubench_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
+{
+    size_t i;
+    printf("usage: %s [options]\n\nMeasures the cases of '%s'.\n\n", bench->argv[0], bench->suite);
+    for (i = 0; i < count; i++)
+        gpubench_print_option(options[i].name, options[i].argument, options[i].help);
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_builtin); i++)
+        gpubench_print_option(gpubench_builtin[i].name, gpubench_builtin[i].argument,
+                              gpubench_builtin[i].help);
+    puts("\nexit status: 0 all measured and verified, 1 some case failed, 2 bad usage or no way\n"
+         "to measure");
+}
+
+static void gpubench_take_count(gpubench *bench, const char *name, const char *text,
+                                uint64_t least, uint64_t most, uint64_t *value)
+{
+    uint64_t parsed;
+    if (!text)
+        return;
+    if (gpubench_parse_count(text, &parsed) != 0 || parsed < least || parsed > most)
+        gpubench_usage_error(bench, "%s '%s': wants a whole number from %llu to %llu", name, text,
+                             (unsigned long long)least, (unsigned long long)most);
+    else
+        *value = parsed;
+}
+
+static void gpubench_take_number(gpubench *bench, const char *name, const char *text, double most,
+                                 double *value)
+{
+    double parsed;
+    if (!text)
+        return;
+    if (gpubench_parse_number(text, &parsed) != 0 || !(parsed > 0) || parsed > most)
+        gpubench_usage_error(bench, "%s '%s': wants a number above 0 and up to %g", name, text,
+                             most);
+    else
+        *value = parsed;
+}
+
+static void gpubench_take_modes(gpubench *bench, const char *text)
+{
+    static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, 0};
+    const char *at = text;
+    bench->settings.modes = GPUBENCH_COLD;
+    if (!text)
+        return;
+    for (bench->settings.modes = 0;; at++) {
+        size_t length = strcspn(at, ","), i = 0;
+        unsigned before = bench->settings.modes;
+        while (modes[i] && (strlen(gpubench_mode_name(modes[i])) != length ||
+                            strncmp(at, gpubench_mode_name(modes[i]), length)))
+            i++;
+        bench->settings.modes |= length == 3 && !strncmp(at, "all", 3) ? 7u : modes[i];
+        if (bench->settings.modes == before) {
+            gpubench_usage_error(bench, "--mode '%s': wants cold, hot, graph or all, each once",
+                                 text);
+            return;
+        }
+        at += length;
+        if (!*at)
+            return;
+    }
+}
+
+static void gpubench_take_filter(gpubench *bench)
+{
+    char why[128];
+    int code;
+    if (!bench->settings.filter)
+        return;
+    code = regcomp(&bench->filter, bench->settings.filter, REG_EXTENDED | REG_NOSUB);
+    if (code != 0) {
+        regerror(code, &bench->filter, why, sizeof why);
+        gpubench_usage_error(bench, "--filter '%s': %s", bench->settings.filter, why);
+        return;
+    }
+    bench->has_filter = 1;
+}
+
+static void gpubench_take_device(gpubench *bench, const char *text)
+{
+    uint64_t number;
+    if (!text)
+        return;
+    if (strcmp(text, "auto") && strcmp(text, "cpu") && strncmp(text, "GPU-", 4) &&
+        gpubench_parse_count(text, &number) != 0)
+        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
+                             text);
+    else if (!GPUBENCH_CUDA && strcmp(text, "auto") && strcmp(text, "cpu"))
+        gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
+    else
+        bench->settings.device = text;
+}
+
+/* Finds the option that argument names: its index, the program's own first,
+ * or -1. *value is what stands behind '=', or NULL. */
+static int gpubench_find_option(const char *argument, const gpubench_option *options, size_t count,
+                                const char **value)
+{
+    size_t i, length = strcspn(argument, "=");
+    *value = argument[length] == '=' ? argument + length + 1 : NULL;
+    for (i = 0; i < count + GPUBENCH_COUNT_OF(gpubench_builtin); i++) {
+        const char *name = i < count ? options[i].name : gpubench_builtin[i - count].name;
+        if (strlen(name) == length && !strncmp(name, argument, length))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Sorts the command line into given[], one text per option: "" for an option
+ * without a value, NULL for one that is not there. */
+static void gpubench_read_arguments(gpubench *bench, const gpubench_option *options, size_t count,
+                                    const char **given)
+{
+    char **at;
+    for (at = bench->argv + 1; *at && !bench->refused; at++) {
+        const char *name = *at, *value;
+        int option = gpubench_find_option(name, options, count, &value);
+        int takes = option >= 0 && ((size_t)option < count ||
+                                    gpubench_builtin[(size_t)option - count].argument != NULL);
+        if (option < 0)
+            gpubench_usage_error(bench, "%s: unknown option (--help lists them)", name);
+        else if (given[option])
+            gpubench_usage_error(bench, "%s: given twice", name);
+        else if (!takes && value)
+            gpubench_usage_error(bench, "%s: takes no value", name);
+        else if (takes && !value && !at[1])
+            gpubench_usage_error(bench, "%s: wants a value", name);
+        else
+            given[option] = !takes ? "" : value ? value : *++at;
+    }
+}
+
+static void gpubench_default_settings(gpubench_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    settings->device = "auto";
+    settings->precision = 0.5;
+    settings->timeout_s = 60;
+    settings->min_samples = 30;
+    settings->max_samples = 100000;
+    settings->warmup = 5;
+    settings->runs = 1;
+    settings->seed = 1;
+}
+
+static const char *gpubench_given(const char **given, const char *name)
+{
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_builtin); i++)
+        if (!strcmp(gpubench_builtin[i].name, name))
+            return given[i];
+    return NULL;
+}
+
+static void gpubench_take_settings(gpubench *bench, const char **given)
+{
+    gpubench_settings *settings = &bench->settings;
+    settings->list = gpubench_given(given, "--list") != NULL;
+    settings->energy = gpubench_given(given, "--energy") != NULL;
+    settings->quiet = gpubench_given(given, "--quiet") != NULL;
+    settings->profile = gpubench_given(given, "--profile") != NULL;
+    settings->filter = gpubench_given(given, "--filter");
+    settings->csv = gpubench_given(given, "--csv");
+    settings->campaign = gpubench_given(given, "--campaign");
+    gpubench_take_device(bench, gpubench_given(given, "--device"));
+    settings->max_time_s = gpubench_choose_backend(settings) == &gpubench_host_backend ? 0.25 : 1;
+    gpubench_take_modes(bench, gpubench_given(given, "--mode"));
+    gpubench_take_number(bench, "--precision", gpubench_given(given, "--precision"), 100,
+                         &settings->precision);
+    settings->precision /= 100;
+    gpubench_take_number(bench, "--max-time", gpubench_given(given, "--max-time"), 86400,
+                         &settings->max_time_s);
+    gpubench_take_number(bench, "--timeout", gpubench_given(given, "--timeout"), 86400,
+                         &settings->timeout_s);
+    gpubench_take_count(bench, "--min-samples", gpubench_given(given, "--min-samples"), 1, 10000000,
+                        &settings->min_samples);
+    gpubench_take_count(bench, "--max-samples", gpubench_given(given, "--max-samples"), 1, 10000000,
+                        &settings->max_samples);
+    gpubench_take_count(bench, "--warmup", gpubench_given(given, "--warmup"), 0, 1000000,
+                        &settings->warmup);
+    gpubench_take_count(bench, "--runs", gpubench_given(given, "--runs"), 1, 1000, &settings->runs);
+    gpubench_take_count(bench, "--seed", gpubench_given(given, "--seed"), 0, UINT64_MAX,
+                        &settings->seed);
+    if (settings->max_samples < settings->min_samples && gpubench_given(given, "--min-samples") &&
+        gpubench_given(given, "--max-samples"))
+        gpubench_usage_error(bench, "--max-samples %llu is below --min-samples %llu",
+                             (unsigned long long)settings->max_samples,
+                             (unsigned long long)settings->min_samples);
+    if (settings->min_samples > settings->max_samples)
+        settings->min_samples = settings->max_samples;
+    if (settings->profile && settings->csv)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --csv");
+    gpubench_take_filter(bench);
+}
+
+/* ==== the public functions ================================================ */
+
+static void gpubench_name_campaign(gpubench *bench)
+{
+    const char *inherited = getenv(GPUBENCH_ENV_CAMPAIGN);
+    time_t now = time(NULL);
+    struct tm utc;
+    if (inherited || bench->settings.campaign)
+        snprintf(bench->campaign, sizeof bench->campaign, "%s",
+                 inherited ? inherited : bench->settings.campaign);
+    else
+        strftime(bench->campaign, sizeof bench->campaign, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+}
+
+/* What an earlier process of this program left for this one. */
+static void gpubench_join_processes(gpubench *bench)
+{
+    const char *rows = getenv(GPUBENCH_ENV_ROWS), *run = getenv(GPUBENCH_ENV_RUN);
+    bench->run = 1;
+    if (run && gpubench_parse_count(run, &bench->run) != 0)
+        gpubench_usage_error(bench, "%s='%s': not a run's number", GPUBENCH_ENV_RUN, run);
+    if (rows && !bench->refused)
+        gpubench_import_rows(bench, rows);
+    if (run) {
+        bench->settings.quiet = 1;
+        bench->settings.csv = NULL;
+    }
+}
+
+gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
+                             int argc, char **argv)
+{
+    size_t total = option_count + GPUBENCH_COUNT_OF(gpubench_builtin), i;
+    const char **given = (const char **)gpubench_must(calloc(total, sizeof *given));
+    gpubench *bench = (gpubench *)gpubench_must(calloc(1, sizeof *bench));
+    (void)argc;
+    bench->suite = gpubench_duplicate(suite);
+    bench->argv = argv;
+    gpubench_default_settings(&bench->settings);
+    gpubench_read_arguments(bench, options, option_count, given);
+    for (i = 0; i < option_count; i++)
+        *options[i].value = given[i];
+    if (!bench->refused && gpubench_given(given + option_count, "--help")) {
+        gpubench_print_help(bench, options, option_count);
+        exit(0);
+    }
+    if (!bench->refused)
+        gpubench_take_settings(bench, given + option_count);
+    free(given);
+    bench->backend = gpubench_choose_backend(&bench->settings);
+    gpubench_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
+    if (!bench->refused && !gpubench_is_child())
+        gpubench_try_path(bench);
+    gpubench_name_campaign(bench);
+    if (!bench->refused && bench->settings.runs > 1 && !gpubench_is_child() &&
+        !bench->settings.list && !bench->settings.profile)
+        gpubench_run_processes(bench);
+    gpubench_join_processes(bench);
+    return bench;
+}
+
+gpubench *gpubench_open(const char *suite, int argc, char **argv)
+{
+    return gpubench_open_with(suite, NULL, 0, argc, argv);
+}
+
+gpubench_case gpubench_case_init(const char *name, int (*run)(void *, gpubench_stream),
+                                 void *context)
+{
+    gpubench_case one;
+    memset(&one, 0, sizeof one);
+    one.name = name;
+    one.run = run;
+    one.context = context;
+    return one;
+}
+
+static char *gpubench_make_key(const gpubench_case *one)
+{
+    const char *parts[] = {one->name, one->variant, one->dtype, one->params};
+    size_t bytes = 1, i;
+    char *key;
+    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+        bytes += parts[i] ? strlen(parts[i]) + 1 : 0;
+    key = (char *)gpubench_must(calloc(bytes, 1));
+    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+        if (parts[i] && *parts[i]) {
+            if (*key)
+                strcat(key, " ");
+            strcat(key, parts[i]);
+        }
+    return key;
+}
+
+static void gpubench_queue(gpubench *bench, const gpubench_case *one, size_t group)
+{
+    gpubench_item *item;
+    char *key = gpubench_make_key(one);
+    size_t i;
+    if (!one->name || !*one->name || !one->run)
+        gpubench_usage_error(bench, "a case needs a name and a run function");
+    for (i = 0; i < bench->item_count; i++)
+        if (!strcmp(bench->items[i].key, key))
+            gpubench_usage_error(bench, "the case '%s' stands there twice", key);
+    if (bench->has_filter && regexec(&bench->filter, key, 0, NULL, 0) != 0) {
+        bench->filtered_out++;
+        free(key);
+        return;
+    }
+    bench->items = (gpubench_item *)gpubench_must(
+        realloc(bench->items, (bench->item_count + 1) * sizeof *bench->items));
+    item = &bench->items[bench->item_count++];
+    item->one = *one;
+    item->one.name = gpubench_duplicate(one->name);
+    item->one.variant = gpubench_duplicate(one->variant);
+    item->one.dtype = gpubench_duplicate(one->dtype);
+    item->one.params = gpubench_duplicate(one->params);
+    item->group = group;
+    item->key = key;
+}
+
+void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        gpubench_queue(bench, &cases[i], bench->group_count);
+    bench->group_count++;
+}
+
+void gpubench_measure(gpubench *bench, const gpubench_case *one)
+{
+    gpubench_measure_group(bench, one, 1);
+}
+
+/* The order of the groups: a permutation by the seed and the run (Fisher and
+ * Yates), so that no case always follows the same one. */
+static size_t *gpubench_shuffle_groups(const gpubench *bench)
+{
+    uint64_t state = bench->settings.seed * 1000003u + bench->run;
+    size_t *order = (size_t *)gpubench_must(calloc(bench->group_count + 1, sizeof *order));
+    size_t i;
+    for (i = 0; i < bench->group_count; i++) {
+        size_t j = (size_t)(gpubench_random(&state) % (i + 1));
+        order[i] = order[j];
+        order[j] = i;
+    }
+    return order;
+}
+
+static void gpubench_run_group(gpubench *bench, size_t group)
+{
+    size_t first = 0, count = 0, i;
+    unsigned mode;
+    while (first < bench->item_count && bench->items[first].group != group)
+        first++;
+    while (first + count < bench->item_count && bench->items[first + count].group == group)
+        count++;
+    for (i = 0; i < count && bench->settings.profile; i++)
+        gpubench_profile(bench, &bench->items[first + i]);
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_GRAPH && !bench->settings.profile; mode *= 2)
+        if ((bench->settings.modes & mode) && !bench->lost)
+            gpubench_measure_unit(bench, &bench->items[first], count, mode);
+}
+
+static void gpubench_list(const gpubench *bench)
+{
+    size_t i;
+    for (i = 0; i < bench->item_count; i++)
+        puts(bench->items[i].key);
+}
+
+static void gpubench_check_queue(gpubench *bench)
+{
+    if (bench->item_count == 0 && bench->filtered_out > 0)
+        gpubench_usage_error(bench, "--filter '%s' matches none of the %llu cases",
+                             bench->settings.filter, (unsigned long long)bench->filtered_out);
+    else if (bench->item_count == 0)
+        gpubench_usage_error(bench, "there is no case to measure");
+}
+
+void gpubench_run(gpubench *bench)
+{
+    size_t *order, i;
+    if (!bench->refused)
+        gpubench_check_queue(bench);
+    if (bench->refused || bench->settings.list)
+        return;
+    if (!bench->device_open) {
+        bench->device_open = 1;
+        if (bench->backend->open(bench) != 0) {
+            bench->refused = 1;
+            return;
+        }
+        gpubench_measure_overhead(bench);
+    }
+    order = gpubench_shuffle_groups(bench);
+    for (i = 0; i < bench->group_count && !bench->lost; i++)
+        gpubench_run_group(bench, order[i]);
+    free(order);
+    if (bench->lost)
+        gpubench_start_over(bench);
+}
+
+static void gpubench_free(gpubench *bench)
+{
+    size_t i;
+    for (i = 0; i < bench->item_count; i++) {
+        free((char *)(uintptr_t)bench->items[i].one.name);
+        free((char *)(uintptr_t)bench->items[i].one.variant);
+        free((char *)(uintptr_t)bench->items[i].one.dtype);
+        free((char *)(uintptr_t)bench->items[i].one.params);
+        free(bench->items[i].key);
+    }
+    for (i = 0; i < bench->row_count; i++)
+        gpubench_free_row(&bench->rows[i]);
+    if (bench->device_open)
+        bench->backend->close(bench);
+    if (bench->has_filter)
+        regfree(&bench->filter);
+    free(bench->items);
+    free(bench->rows);
+    free(bench->suite);
+    free(bench);
+}
+
+int gpubench_close(gpubench *bench)
+{
+    const char *rows = getenv(GPUBENCH_ENV_ROWS);
+    int status = 0;
+    if (!bench->refused && bench->row_count == bench->rows_imported)
+        gpubench_run(bench);
+    if (bench->refused)
+        status = 2;
+    else if (bench->settings.list)
+        gpubench_list(bench);
+    else if (bench->settings.profile)
+        status = bench->failed;
+    else if (gpubench_is_child())
+        status = gpubench_export_rows(bench, rows) != 0 ? 2 : bench->failed;
+    else
+        status = gpubench_report(bench);
+    if (rows && !gpubench_is_child())
+        unlink(rows);
+    gpubench_free(bench);
+    return status;
+}
+
+int gpubench_is_cuda(const gpubench *bench)
+{
+    return bench->backend != &gpubench_host_backend;
+}
+
+int gpubench_compute_capability(const gpubench *bench)
+{
+    return bench->machine.capability;
+}
+
+uint64_t gpubench_seed(const gpubench *bench)
+{
+    return bench->settings.seed;
+}
+
+size_t gpubench_row_count(const gpubench *bench)
+{
+    return bench->row_count;
+}
+
+const char *gpubench_value(const gpubench *bench, size_t row, const char *column)
+{
+    int i;
+    for (i = 0; i < GPUBENCH_COLUMN_COUNT && row < bench->row_count; i++)
+        if (!strcmp(gpubench_column_names[i], column))
+            return gpubench_text(&bench->rows[row], i);
+    return NULL;
+}
+
+#if defined(__clang__)
+#pragma clang optimize on
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC pop_options
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUBENCH_IMPLEMENTATION */

@@ -1,0 +1,56 @@
+/*
+ * convert.h - host conversion between f32 and the dtypes of kernel.h, by bit
+ * operations, so that references and CPU variants need neither CUDA headers
+ * nor a compiler with _Float16.
+ */
+#ifndef KERNEL_CONVERT_H
+#define KERNEL_CONVERT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* f32 from one bf16, exactly: a bf16 is the upper half of an f32. In the
+ * header because the CPU variants' inner loops use it. */
+static inline float kernel_bf16_to_f32(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* bf16 from f32, to nearest even. A NaN stays a (quiet) NaN of its sign. */
+static inline uint16_t kernel_bf16_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+    return (uint16_t)((is_nan ? bits | 0x00400000u : rounded) >> 16);
+}
+
+/* f32 from one IEEE binary16, exactly. */
+float kernel_f16_to_f32(uint16_t half);
+
+/* IEEE binary16 from f32, to nearest even: subnormals are kept, values of
+ * 65520 and more become infinity, a NaN stays a (quiet) NaN of its sign. */
+uint16_t kernel_f16_from_f32(float value);
+
+/* dst[i] = src[i] for count elements of dtype. u8 gives 0 to 255; tf32 is
+ * stored as f32. src and dst do not overlap. */
+void kernel_to_f32(const void *src, kernel_dtype dtype, int64_t count, float *dst);
+
+/* The inverse, rounding to nearest even. u8 clamps to 0..255 and a NaN
+ * becomes 0; tf32 is stored as f32 (the tensor core drops the low bits). */
+void kernel_from_f32(const float *src, kernel_dtype dtype, int64_t count, void *dst);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,491 @@
+/*
+ * attention.c - attention on the host: the operation's formulas, the oracle,
+ * and two variants.
+ *
+ * 1. naive  one head at a time: the whole score matrix [tokens, tokens], then
+ *           its softmax, then the second product. Teaches what materializing
+ *           costs: every product reads and writes memory that no register
+ *           holds, and the C library's expf is called once per score.
+ * 2. tiled  64 rows against 64 keys at a time with the online softmax of
+ *           Milakov and Gimelshein, "Online normalizer calculation for
+ *           softmax", 2018: scores never leave the cache, products run in
+ *           register blocks, exp is a polynomial that the compiler vectorizes.
+ *
+ * Both are bound by arithmetic. One thread.
+ */
+#include "../attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../convert.h"
+
+/* ---- formulas ---------------------------------------------------------- */
+
+static uint64_t saturating_product(uint64_t a, uint64_t b)
+{
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+static int is_valid(const attention_shape *s)
+{
+    return s->batch > 0 && s->heads > 0 && s->tokens > 0 && s->head_dim > 0;
+}
+
+/* Elements of q, which k, v and out have too. */
+static uint64_t element_count(const attention_shape *s)
+{
+    if (!is_valid(s)) return 0;
+    uint64_t rows = saturating_product((uint64_t)s->batch, (uint64_t)s->heads);
+    rows = saturating_product(rows, (uint64_t)s->tokens);
+    return saturating_product(rows, (uint64_t)s->head_dim);
+}
+
+uint64_t attention_forward_flops(const attention_shape *shape)
+{
+    uint64_t products = saturating_product(element_count(shape), (uint64_t)shape->tokens);
+    return saturating_product(products, shape->causal ? 2 : 4);
+}
+
+uint64_t attention_forward_bytes(const attention_shape *shape, kernel_dtype dtype)
+{
+    return saturating_product(element_count(shape), 4 * kernel_dtype_bytes(dtype));
+}
+
+/* ---- oracle ------------------------------------------------------------ */
+
+static double score_in_double(const attention_shape *s, const float *q_row, const float *k_row)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < s->head_dim; c++) sum += (double)q_row[c] * (double)k_row[c];
+    return sum / sqrt((double)s->head_dim);
+}
+
+static int64_t visible_keys(const attention_shape *s, int64_t row)
+{
+    return s->causal ? row + 1 : s->tokens;
+}
+
+/* One row; returns its log-sum-exp. */
+static double reference_row(const attention_shape *s, const float *q_row, const float *k,
+                            const float *v, int64_t keys, double *out)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < keys; j++)
+        max = fmax(max, score_in_double(s, q_row, k + j * s->head_dim));
+    for (int64_t c = 0; c < s->head_dim; c++) out[c] = 0;
+    for (int64_t j = 0; j < keys; j++) {
+        double weight = exp(score_in_double(s, q_row, k + j * s->head_dim) - max);
+        sum += weight;
+        for (int64_t c = 0; c < s->head_dim; c++) out[c] += weight * (double)v[j * s->head_dim + c];
+    }
+    for (int64_t c = 0; c < s->head_dim; c++) out[c] /= sum;
+    return max + log(sum);
+}
+
+void attention_forward_reference(const attention_shape *shape, const float *q, const float *k,
+                                 const float *v, const int64_t *rows, int64_t count, double *out,
+                                 double *lse)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double row_lse = reference_row(shape, q + rows[i] * shape->head_dim, k, v,
+                                       visible_keys(shape, rows[i]), out + i * shape->head_dim);
+        if (lse) lse[i] = row_lse;
+    }
+}
+
+/* ---- what both variants share ------------------------------------------ */
+
+/* One head's slices of the arguments. */
+typedef struct head {
+    const void *q, *k, *v;
+    void *out;
+    float *lse; /* [tokens] or NULL */
+    const attention_shape *shape;
+    kernel_dtype dtype;
+    float scale;
+} head;
+
+static head head_at(const attention_forward_args *a, int64_t index)
+{
+    const attention_shape *s = &a->shape;
+    size_t offset = (size_t)(index * s->tokens * s->head_dim) * kernel_dtype_bytes(a->dtype);
+    return (head){.q = (const char *)a->q + offset,
+                  .k = (const char *)a->k + offset,
+                  .v = (const char *)a->v + offset,
+                  .out = (char *)a->out + offset,
+                  .lse = a->lse ? a->lse + index * s->tokens : NULL,
+                  .shape = s,
+                  .dtype = a->dtype,
+                  .scale = (float)(1.0 / sqrt((double)s->head_dim))};
+}
+
+/* `count` rows of a [tokens, head_dim] operand from row `begin`, as f32. */
+static void load_rows(const head *h, const void *src, int64_t begin, int64_t count, float *dst)
+{
+    int64_t d = h->shape->head_dim;
+    size_t offset = (size_t)(begin * d) * kernel_dtype_bytes(h->dtype);
+    kernel_to_f32((const char *)src + offset, h->dtype, count * d, dst);
+}
+
+static void store_rows(const head *h, const float *src, int64_t begin, int64_t count)
+{
+    int64_t d = h->shape->head_dim;
+    size_t offset = (size_t)(begin * d) * kernel_dtype_bytes(h->dtype);
+    kernel_from_f32(src, h->dtype, count * d, (char *)h->out + offset);
+}
+
+/* dst[column * ld + row] = src[row * columns + column] */
+static void transpose(const float *restrict src, int64_t rows, int64_t columns,
+                      float *restrict dst, int64_t ld)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < columns; c++) dst[c * ld + i] = src[i * columns + c];
+}
+
+typedef void head_function(const head *h, float *workspace);
+
+static int run_heads(const attention_forward_args *a, void *workspace, head_function *run_head)
+{
+    if (!is_valid(&a->shape)) return KERNEL_ERROR_ARGUMENT;
+    if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
+    for (int64_t i = 0; i < a->shape.batch * a->shape.heads; i++) {
+        head h = head_at(a, i);
+        run_head(&h, workspace);
+    }
+    return KERNEL_OK;
+}
+
+static size_t workspace_of(uint64_t floats)
+{
+    uint64_t bytes = saturating_product(floats, sizeof(float));
+    return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}
+
+/* ---- naive ------------------------------------------------------------- */
+
+/* Workspace: q (and then out), k, k transposed and v as f32, and the scores. */
+static size_t naive_workspace(const void *args)
+{
+    const attention_shape *s = &((const attention_forward_args *)args)->shape;
+    uint64_t floats_per_token =
+        saturating_product(4, (uint64_t)s->head_dim) + (uint64_t)s->tokens;
+    return workspace_of(saturating_product(floats_per_token, (uint64_t)s->tokens));
+}
+
+/* y[0..n) += factor * x[0..n) */
+static void add_scaled(int64_t n, float factor, const float *restrict x, float *restrict y)
+{
+    for (int64_t i = 0; i < n; i++) y[i] += factor * x[i];
+}
+
+static void naive_scores(const head *h, const float *q, const float *k_transposed, float *scores)
+{
+    int64_t t = h->shape->tokens, d = h->shape->head_dim;
+    for (int64_t i = 0; i < t; i++) {
+        float *row = scores + i * t;
+        memset(row, 0, (size_t)t * sizeof *row);
+        for (int64_t c = 0; c < d; c++)
+            add_scaled(t, h->scale * q[i * d + c], k_transposed + c * t, row);
+    }
+}
+
+/* Softmax of the first `keys` of a row of t; the others become 0. Returns the
+ * row's log-sum-exp. */
+static float softmax_row(float *row, int64_t keys, int64_t t)
+{
+    float max = row[0], sum = 0;
+    for (int64_t j = 1; j < keys; j++) max = row[j] > max ? row[j] : max;
+    for (int64_t j = 0; j < keys; j++) {
+        row[j] = expf(row[j] - max);
+        sum += row[j];
+    }
+    for (int64_t j = 0; j < keys; j++) row[j] /= sum;
+    for (int64_t j = keys; j < t; j++) row[j] = 0;
+    return max + logf(sum);
+}
+
+static void naive_head(const head *h, float *workspace)
+{
+    int64_t t = h->shape->tokens, d = h->shape->head_dim;
+    float *q = workspace, *k = q + t * d, *k_transposed = k + t * d, *v = k_transposed + t * d;
+    float *scores = v + t * d, *out = q;
+    load_rows(h, h->q, 0, t, q);
+    load_rows(h, h->k, 0, t, k);
+    load_rows(h, h->v, 0, t, v);
+    transpose(k, t, d, k_transposed, t);
+    naive_scores(h, q, k_transposed, scores);
+    for (int64_t i = 0; i < t; i++) {
+        float lse = softmax_row(scores + i * t, visible_keys(h->shape, i), t);
+        if (h->lse) h->lse[i] = lse;
+    }
+    memset(out, 0, (size_t)(t * d) * sizeof *out);
+    for (int64_t i = 0; i < t; i++)
+        for (int64_t j = 0; j < t; j++) add_scaled(d, scores[i * t + j], v + j * d, out + i * d);
+    store_rows(h, out, 0, t);
+}
+
+static int run_naive(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_heads(args, workspace, naive_head);
+}
+
+/* ---- tiled ------------------------------------------------------------- */
+
+/* The widest vector of the target: 16 bytes for SSE2 and NEON, 32 for AVX, 64
+ * for AVX-512. Vectors are spelled out (an extension of gcc and clang) because
+ * gcc keeps an array of plain floats in memory, which halves the speed. */
+enum { LANE_BYTES = __BIGGEST_ALIGNMENT__, LANES = LANE_BYTES / sizeof(float) };
+typedef float float_lanes __attribute__((vector_size(LANE_BYTES)));
+typedef int32_t int_lanes __attribute__((vector_size(LANE_BYTES)));
+
+enum { TILE_ROWS = 64, TILE_KEYS = 64, BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * LANES };
+
+static inline float_lanes load_lanes(const float *src)
+{
+    float_lanes value;
+    memcpy(&value, src, sizeof value);
+    return value;
+}
+
+static inline void store_lanes(float *dst, float_lanes value)
+{
+    memcpy(dst, &value, sizeof value);
+}
+
+static inline float_lanes max_lanes(float_lanes a, float_lanes b)
+{
+    int_lanes greater = a > b;
+    return (float_lanes)((greater & (int_lanes)a) | (~greater & (int_lanes)b));
+}
+
+/* head_dim rounded up so that register blocks need no bounds checks. */
+static int64_t padded_dim(int64_t head_dim)
+{
+    return (head_dim + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS * BLOCK_COLUMNS;
+}
+
+/* A tile's working set, all f32: it stays in the second-level cache. Columns
+ * beyond head_dim of v and out are 0. */
+typedef struct tile {
+    float *q;      /* [TILE_ROWS, head_dim], times scale * log2(e) */
+    float *k;      /* [head_dim, TILE_KEYS]: transposed, so that keys are vector lanes */
+    float *v;      /* [TILE_KEYS, padded_dim] */
+    float *out;    /* [TILE_ROWS, padded_dim], not yet divided by sum */
+    float *scores; /* [TILE_ROWS, TILE_KEYS] */
+    float *rows;   /* as loaded: [TILE_ROWS or TILE_KEYS, head_dim] */
+    float *max;    /* [TILE_ROWS], in units of log2 */
+    float *sum;    /* [TILE_ROWS] */
+} tile;
+
+static size_t tiled_workspace(const void *args)
+{
+    const attention_shape *s = &((const attention_forward_args *)args)->shape;
+    uint64_t floats_per_row = saturating_product(5, (uint64_t)padded_dim(s->head_dim));
+    return workspace_of(saturating_product(floats_per_row + TILE_KEYS + 2, TILE_ROWS));
+}
+
+static tile tile_in(float *workspace, int64_t head_dim)
+{
+    int64_t operand = TILE_ROWS * padded_dim(head_dim);
+    tile w = {.q = workspace, .k = w.q + operand, .v = w.k + operand, .out = w.v + operand};
+    w.rows = w.out + operand;
+    w.scores = w.rows + operand;
+    w.max = w.scores + TILE_ROWS * TILE_KEYS;
+    w.sum = w.max + TILE_ROWS;
+    return w;
+}
+
+/* c[BLOCK_ROWS, BLOCK_COLUMNS] += a[BLOCK_ROWS, depth] b[depth, BLOCK_COLUMNS]:
+ * the sums stay in registers. */
+static void multiply_block(int64_t depth, const float *restrict a, int64_t lda,
+                           const float *restrict b, int64_t ldb, float *restrict c, int64_t ldc)
+{
+    float_lanes left[BLOCK_ROWS], right[BLOCK_ROWS];
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        left[r] = load_lanes(c + r * ldc);
+        right[r] = load_lanes(c + r * ldc + LANES);
+    }
+    for (int64_t i = 0; i < depth; i++) {
+        float_lanes b_left = load_lanes(b + i * ldb), b_right = load_lanes(b + i * ldb + LANES);
+        for (int r = 0; r < BLOCK_ROWS; r++) {
+            left[r] += a[r * lda + i] * b_left;
+            right[r] += a[r * lda + i] * b_right;
+        }
+    }
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        store_lanes(c + r * ldc, left[r]);
+        store_lanes(c + r * ldc + LANES, right[r]);
+    }
+}
+
+/* c[rows, columns] += a[rows, depth] b[depth, columns], contiguous. rows is
+ * rounded up to BLOCK_ROWS, which divides TILE_ROWS; BLOCK_COLUMNS divides
+ * columns. */
+static void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const float *a,
+                          const float *b, float *c)
+{
+    for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS)
+        for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
+            multiply_block(depth, a + i * depth, depth, b + j, columns, c + i * columns + j,
+                           columns);
+}
+
+/* 2^x for x <= 0. Nearest integer by adding 1.5 * 2^23, then the Taylor series
+ * of 2^f on [-1/2, 1/2] to degree 7: its remainder is below 1e-8. Below 2^-126,
+ * -infinity included, the result is 2^-126, which vanishes beside a sum that
+ * holds at least one 1. No branch, so that loops over it vectorize. */
+static inline float exp2_nonpositive(float x)
+{
+    const float shifter = 12582912.0f;
+    float clamped = x < -126.0f ? -126.0f : x; /* this way round keeps a NaN */
+    float shifted = clamped + shifter;
+    float f = clamped - (shifted - shifter);
+    float p = 1.5252733804e-5f;
+    p = p * f + 1.5403530394e-4f;
+    p = p * f + 1.3333558146e-3f;
+    p = p * f + 9.6181291076e-3f;
+    p = p * f + 5.5504108665e-2f;
+    p = p * f + 2.4022650696e-1f;
+    p = p * f + 6.9314718056e-1f;
+    p = p * f + 1.0f;
+    uint32_t whole, bits;
+    memcpy(&whole, &shifted, sizeof whole);
+    memcpy(&bits, &p, sizeof bits);
+    bits += whole << 23; /* the shifter's own bits leave at the top */
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+/* Lane-wise, because the order of a float maximum or sum is not the compiler's
+ * to change. */
+static float row_max(const float *row)
+{
+    float_lanes lanes = load_lanes(row);
+    for (int j = LANES; j < TILE_KEYS; j += LANES) lanes = max_lanes(load_lanes(row + j), lanes);
+    float max = lanes[0];
+    for (int l = 1; l < LANES; l++) max = lanes[l] > max ? lanes[l] : max;
+    return max;
+}
+
+/* row[j] = 2^(row[j] - max); returns their sum. */
+static float exponentiate_row(float *row, float max)
+{
+    for (int j = 0; j < TILE_KEYS; j++) row[j] = exp2_nonpositive(row[j] - max);
+    float_lanes lanes = load_lanes(row);
+    for (int j = LANES; j < TILE_KEYS; j += LANES) lanes += load_lanes(row + j);
+    float sum = 0;
+    for (int l = 0; l < LANES; l++) sum += lanes[l];
+    return sum;
+}
+
+/* The online softmax step: scores become weights relative to the new maximum,
+ * and what was summed relative to the old one is rescaled. */
+static void update_rows(const tile *w, int64_t count, int64_t dim)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float tile_max = row_max(w->scores + i * TILE_KEYS);
+        float max = tile_max > w->max[i] ? tile_max : w->max[i];
+        float correction = exp2_nonpositive(w->max[i] - max);
+        w->max[i] = max;
+        w->sum[i] = w->sum[i] * correction + exponentiate_row(w->scores + i * TILE_KEYS, max);
+        for (int64_t c = 0; c < dim; c++) w->out[i * dim + c] *= correction;
+    }
+}
+
+/* Keys that a row must not see get weight 0. Every row sees the first key, so
+ * a maximum is finite from the first tile on. */
+static void mask_scores(const tile *w, const attention_shape *s, int64_t row, int64_t rows,
+                        int64_t key)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t visible = visible_keys(s, row + i) - key;
+        for (int64_t j = visible > 0 ? visible : 0; j < TILE_KEYS; j++)
+            w->scores[i * TILE_KEYS + j] = -INFINITY;
+    }
+}
+
+static void load_queries(const head *h, const tile *w, int64_t row, int64_t count)
+{
+    const float log2_e = 1.44269504088896340736f;
+    int64_t d = h->shape->head_dim;
+    memset(w->q, 0, (size_t)(TILE_ROWS * d) * sizeof *w->q);
+    load_rows(h, h->q, row, count, w->q);
+    for (int64_t i = 0; i < count * d; i++) w->q[i] *= h->scale * log2_e;
+}
+
+static void load_keys(const head *h, const tile *w, int64_t key, int64_t count)
+{
+    int64_t d = h->shape->head_dim, dim = padded_dim(d);
+    memset(w->k, 0, (size_t)(TILE_KEYS * d) * sizeof *w->k);
+    memset(w->v, 0, (size_t)(TILE_KEYS * dim) * sizeof *w->v);
+    load_rows(h, h->k, key, count, w->rows);
+    transpose(w->rows, count, d, w->k, TILE_KEYS);
+    load_rows(h, h->v, key, count, w->rows);
+    for (int64_t j = 0; j < count; j++)
+        memcpy(w->v + j * dim, w->rows + j * d, (size_t)d * sizeof *w->v);
+}
+
+static void finish_rows(const head *h, const tile *w, int64_t row, int64_t count)
+{
+    const float ln_2 = 0.69314718055994530942f;
+    int64_t d = h->shape->head_dim, dim = padded_dim(d);
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t c = 0; c < d; c++) w->rows[i * d + c] = w->out[i * dim + c] / w->sum[i];
+        if (h->lse) h->lse[row + i] = w->max[i] * ln_2 + logf(w->sum[i]);
+    }
+    store_rows(h, w->rows, row, count);
+}
+
+static int64_t at_most(int64_t value, int64_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+/* TILE_ROWS rows from `row` against every key tile that one of them sees. */
+static void tiled_rows(const head *h, const tile *w, int64_t row)
+{
+    const attention_shape *s = h->shape;
+    int64_t d = s->head_dim, dim = padded_dim(d);
+    int64_t rows = at_most(s->tokens - row, TILE_ROWS);
+    int64_t keys = visible_keys(s, row + rows - 1);
+    load_queries(h, w, row, rows);
+    memset(w->out, 0, (size_t)(TILE_ROWS * dim) * sizeof *w->out);
+    for (int i = 0; i < TILE_ROWS; i++) w->max[i] = -INFINITY, w->sum[i] = 0;
+    for (int64_t key = 0; key < keys; key += TILE_KEYS) {
+        load_keys(h, w, key, at_most(s->tokens - key, TILE_KEYS));
+        memset(w->scores, 0, TILE_ROWS * TILE_KEYS * sizeof *w->scores);
+        multiply_tile(rows, TILE_KEYS, d, w->q, w->k, w->scores);
+        mask_scores(w, s, row, rows, key);
+        update_rows(w, rows, dim);
+        multiply_tile(rows, dim, TILE_KEYS, w->scores, w->v, w->out);
+    }
+    finish_rows(h, w, row, rows);
+}
+
+static void tiled_head(const head *h, float *workspace)
+{
+    tile w = tile_in(workspace, h->shape->head_dim);
+    for (int64_t row = 0; row < h->shape->tokens; row += TILE_ROWS) tiled_rows(h, &w, row);
+}
+
+static int run_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_heads(args, workspace, tiled_head);
+}
+
+/* ---- table ------------------------------------------------------------- */
+
+enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
+
+static const kernel_variant forward_rows[] = {
+    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = CPU_DTYPES,
+     .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive},
+    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = CPU_DTYPES,
+     .deterministic = 1, .workspace_bytes = tiled_workspace, .run = run_tiled},
+};
+
+const kernel_table attention_forward_cpu = {forward_rows,
+                                            sizeof forward_rows / sizeof *forward_rows};

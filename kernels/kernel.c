@@ -1,0 +1,57 @@
+/*
+ * kernel.c - names and sizes of dtypes, names of error codes. No CUDA here:
+ * the libraries' statuses are shown by number.
+ */
+#include "kernel.h"
+
+#include <stdio.h>
+
+typedef struct dtype_row {
+    const char *name;
+    size_t bytes;
+} dtype_row;
+
+static const dtype_row dtype_rows[KERNEL_DTYPE_COUNT] = {
+    [KERNEL_F32] = {"f32", 4},   [KERNEL_TF32] = {"tf32", 4}, [KERNEL_F16] = {"f16", 2},
+    [KERNEL_BF16] = {"bf16", 2}, [KERNEL_U8] = {"u8", 1},
+};
+
+/* An unknown dtype has 0 bytes and a name that nobody mistakes for one. */
+static const dtype_row *find_dtype(kernel_dtype dtype)
+{
+    static const dtype_row unknown = {"unknown", 0};
+    return (unsigned)dtype < KERNEL_DTYPE_COUNT ? &dtype_rows[dtype] : &unknown;
+}
+
+size_t kernel_dtype_bytes(kernel_dtype dtype)
+{
+    return find_dtype(dtype)->bytes;
+}
+
+const char *kernel_dtype_name(kernel_dtype dtype)
+{
+    return find_dtype(dtype)->name;
+}
+
+/* The text lives until the thread asks for the next one. */
+static const char *library_status(const char *library, int status)
+{
+    static _Thread_local char text[48];
+    snprintf(text, sizeof text, "%s status %d", library, status);
+    return text;
+}
+
+const char *kernel_error_string(int code)
+{
+    switch (code) {
+    case KERNEL_OK: return "success";
+    case KERNEL_ERROR_ARGUMENT: return "shape or dtype that the kernel does not take";
+    case KERNEL_ERROR_MEMORY: return "out of host memory";
+    case KERNEL_ERROR_INDEX: return "index in the input data out of range";
+    default: break;
+    }
+    if (code > KERNEL_ERROR_ARGUMENT) return "unknown kernel error";
+    if (code >= KERNEL_ERROR_CURAND) return library_status("cuRAND", code - KERNEL_ERROR_CURAND);
+    if (code >= KERNEL_ERROR_CUBLAS) return library_status("cuBLAS", code - KERNEL_ERROR_CUBLAS);
+    return code < 0 ? "unknown kernel error" : NULL;
+}

@@ -1,0 +1,369 @@
+/*
+ * suite.c - the suites' common half: see suite.h. This is the one file of a
+ * suite's program that contains gpubench's implementation.
+ */
+#define GPUBENCH_IMPLEMENTATION
+#include "suite.h"
+
+#include "../kernels/convert.h"
+#include "../kernels/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const suite_model suite_models[SUITE_MODEL_COUNT] = {
+    {"small", 768, 3072, 12, 12},  {"medium", 1024, 4096, 24, 16}, {"large", 1280, 5120, 36, 20},
+    {"xl", 1600, 6400, 48, 25},    {"2.7B", 2560, 10240, 32, 32},
+};
+
+/* ---- command line ----------------------------------------------------------- */
+
+static const char *shape_option; /* what --shape was given, NULL without */
+static const char *dtype_option;
+static unsigned wanted_dtypes; /* set of KERNEL_DTYPE_BIT */
+
+static void take_dtypes(gpubench *bench, const char *list)
+{
+    const char *at = list;
+    for (wanted_dtypes = 0;; at++) {
+        size_t length = strcspn(at, ",");
+        int dtype = 0;
+        while (dtype < KERNEL_DTYPE_COUNT &&
+               (strlen(kernel_dtype_name((kernel_dtype)dtype)) != length ||
+                strncmp(at, kernel_dtype_name((kernel_dtype)dtype), length)))
+            dtype++;
+        if (dtype == KERNEL_DTYPE_COUNT) {
+            gpubench_usage_error(bench, "--dtype '%s': wants a list of f32,tf32,f16,bf16,u8", list);
+            return;
+        }
+        wanted_dtypes |= KERNEL_DTYPE_BIT(dtype);
+        at += length;
+        if (!*at)
+            return;
+    }
+}
+
+suite suite_open(const char *name, const char *shape_help, int argc, char **argv)
+{
+    gpubench_option options[] = {
+        {"--shape", "LIST", shape_help, &shape_option},
+        {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option}};
+    suite s = {NULL, NULL, 0};
+    s.bench = gpubench_open_with(name, options, sizeof options / sizeof *options, argc, argv);
+    take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
+    if (!gpubench_is_cuda(s.bench) && !s.bench->settings.quiet)
+        fprintf(stderr, "%s: measuring the CPU (%s)\n", name,
+                GPUBENCH_CUDA ? "--device auto takes the GPU"
+                              : "the GPU needs nvcc: make BACKEND=cuda, NVCC names it");
+    return s;
+}
+
+/* One "key=value" of length bytes into values. 0, or -1 after a message. */
+static int parse_pair(suite *s, const char *pair, size_t length, const char *const *keys,
+                      size_t key_count, int64_t *values)
+{
+    size_t name_length = strcspn(pair, "="), i;
+    char number[32] = "";
+    uint64_t value = 0;
+    for (i = 0; i < key_count; i++)
+        if (name_length < length && strlen(keys[i]) == name_length &&
+            !strncmp(pair, keys[i], name_length))
+            break;
+    if (i == key_count || length - name_length > sizeof number) {
+        gpubench_usage_error(s->bench, "--shape: '%.*s' is no key=value that this suite knows",
+                             (int)length, pair);
+        return -1;
+    }
+    memcpy(number, pair + name_length + 1, length - name_length - 1);
+    if (gpubench_parse_count(number, &value) != 0 || value > INT64_MAX) {
+        gpubench_usage_error(s->bench, "--shape: '%.*s' wants a whole number", (int)length, pair);
+        return -1;
+    }
+    if (values[i] >= 0) {
+        gpubench_usage_error(s->bench, "--shape: %s is given twice", keys[i]);
+        return -1;
+    }
+    values[i] = (int64_t)value;
+    return 0;
+}
+
+static int parse_shape(suite *s, const char *text, size_t length, const char *const *keys,
+                       size_t key_count, int64_t *values)
+{
+    const char *at = text, *end = text + length;
+    size_t i;
+    for (i = 0; i < key_count; i++)
+        values[i] = -1;
+    while (at < end) {
+        size_t pair = strcspn(at, " ,;");
+        if (pair > 0 && parse_pair(s, at, pair, keys, key_count, values) != 0)
+            return -1;
+        at += pair + (at + pair < end);
+    }
+    for (i = 0; i < key_count; i++)
+        if (values[i] < 0) {
+            gpubench_usage_error(s->bench, "--shape '%.*s': %s is missing", (int)length, text,
+                                 keys[i]);
+            return -1;
+        }
+    return 0;
+}
+
+int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
+                         void (*use)(suite *s, const int64_t *values))
+{
+    int64_t values[16];
+    const char *at = shape_option;
+    while (at && *at) {
+        size_t length = strcspn(at, ";");
+        if (parse_shape(s, at, length, keys, key_count, values) != 0)
+            return 1;
+        use(s, values);
+        at += length + (at[length] == ';');
+    }
+    return shape_option != NULL;
+}
+
+/* ---- cases ----------------------------------------------------------------- */
+
+static int case_setup(void *context, gpubench *bench)
+{
+    suite_case *c = context;
+    const kernel_variant *variant = c->variant;
+    const char *reason = NULL;
+    size_t workspace_bytes;
+    int code;
+    if (gpubench_is_cuda(bench) &&
+        gpubench_compute_capability(bench) < variant->min_compute_capability)
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "needs compute capability %d.%d",
+                             variant->min_compute_capability / 10,
+                             variant->min_compute_capability % 10);
+    if (variant->unsupported)
+        reason = variant->unsupported(c->args);
+    if (reason)
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "%s", reason);
+    code = c->operation->build(c, bench);
+    if (code != 0)
+        return code;
+    workspace_bytes = variant->workspace_bytes ? variant->workspace_bytes(c->args) : 0;
+    if (workspace_bytes > 0 &&
+        !(c->workspace = gpubench_alloc(bench, workspace_bytes, GPUBENCH_DEVICE)))
+        return GPUBENCH_OOM;
+    return variant->prepare ? variant->prepare(c->args, &c->state) : 0;
+}
+
+static int case_run(void *context, gpubench_stream stream)
+{
+    const suite_case *c = context;
+    return c->variant->run(c->args, c->workspace, c->state, stream);
+}
+
+static int case_reset(void *context, gpubench_stream stream)
+{
+    suite_case *c = context;
+    return c->operation->reset(c, stream);
+}
+
+static int case_verify(void *context, gpubench *bench)
+{
+    suite_case *c = context;
+    return c->operation->verify(c, bench);
+}
+
+/* The memory is gpubench's to free. */
+static void case_teardown(void *context)
+{
+    suite_case *c = context;
+    if (c->state && c->variant->release)
+        c->variant->release(c->state);
+    c->state = c->workspace = NULL;
+}
+
+static suite_case *new_case(suite *s, const suite_operation *operation,
+                            const kernel_variant *variant, kernel_dtype dtype, const void *args)
+{
+    suite_case *c = calloc(1, sizeof *c);
+    suite_case **grown = realloc(s->cases, (s->case_count + 1) * sizeof *grown);
+    void *copy = malloc(operation->args_bytes);
+    if (!c || !grown || !copy) {
+        fputs("suite: out of host memory\n", stderr);
+        exit(2);
+    }
+    memcpy(copy, args, operation->args_bytes);
+    c->operation = operation;
+    c->variant = variant;
+    c->dtype = dtype;
+    c->args = copy;
+    s->cases = grown;
+    s->cases[s->case_count++] = c;
+    return c;
+}
+
+void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype, const char *params,
+                 const void *args, uint64_t bytes, uint64_t flops)
+{
+    kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
+    gpubench_case group[16];
+    size_t count = 0, i;
+    for (i = 0; i < table.count && count < sizeof group / sizeof *group; i++) {
+        const kernel_variant *variant = &table.rows[i];
+        gpubench_case *one = &group[count];
+        if (!(variant->dtypes & wanted_dtypes & KERNEL_DTYPE_BIT(dtype)))
+            continue;
+        *one = gpubench_case_init(operation->name, case_run,
+                                  new_case(s, operation, variant, dtype, args));
+        one->variant = variant->name;
+        one->dtype = kernel_dtype_name(dtype);
+        one->params = params;
+        one->setup = case_setup;
+        one->reset = operation->reset ? case_reset : NULL;
+        one->verify = case_verify;
+        one->teardown = case_teardown;
+        one->error_string = kernel_error_string;
+        one->bytes = bytes;
+        one->flops = flops;
+        one->peak_gb_per_s = operation->peak_gb_per_s;
+        count++;
+    }
+    gpubench_measure_group(s->bench, group, count);
+}
+
+int suite_close(suite *s)
+{
+    int status = gpubench_close(s->bench);
+    size_t i;
+    for (i = 0; i < s->case_count; i++) {
+        free(s->cases[i]->args);
+        free(s->cases[i]);
+    }
+    free(s->cases);
+    return status;
+}
+
+/* ---- memory and inputs ------------------------------------------------------- */
+
+int64_t suite_product(const int64_t *factors, size_t count)
+{
+    int64_t product = 1;
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (__builtin_mul_overflow(product, factors[i], &product))
+            return INT64_MAX;
+    return product;
+}
+
+size_t suite_bytes(int64_t count, kernel_dtype dtype)
+{
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, kernel_dtype_bytes(dtype), &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev,
+                uint64_t stream_id, void **memory)
+{
+    uint64_t seed = gpubench_seed(bench) * 1000 + stream_id;
+    *memory = gpubench_alloc(bench, suite_bytes(count, dtype), GPUBENCH_DEVICE);
+    if (!*memory)
+        return GPUBENCH_OOM;
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench))
+        return random_normal_cuda(*memory, dtype, count, 0, stddev, seed, NULL);
+#endif
+    return random_normal_cpu(*memory, dtype, count, 0, stddev, seed);
+}
+
+int suite_output(gpubench *bench, kernel_dtype dtype, int64_t count, void **memory)
+{
+    *memory = gpubench_alloc(bench, suite_bytes(count, dtype), GPUBENCH_DEVICE | GPUBENCH_OUTPUT);
+    return *memory ? 0 : GPUBENCH_OOM;
+}
+
+/* ---- comparison with a reference --------------------------------------------- */
+
+/* Elements that are fetched at a time: bounds the host memory of a check. */
+enum { CHUNK = 1 << 20 };
+
+int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
+                int64_t count, float *values)
+{
+    size_t element = kernel_dtype_bytes(dtype);
+    int64_t piece = count < CHUNK ? count : CHUNK, at;
+    void *raw = malloc((size_t)piece * element);
+    int code = raw || piece == 0 ? 0 : KERNEL_ERROR_MEMORY;
+    for (at = 0; at < count && code == 0; at += piece) {
+        int64_t now = count - at < piece ? count - at : piece;
+        code = gpubench_copy(bench, raw, (const char *)memory + (size_t)(first + at) * element,
+                             (size_t)now * element);
+        if (code == 0)
+            kernel_to_f32(raw, dtype, now, values + at);
+    }
+    free(raw);
+    return code;
+}
+
+void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double difference = (double)out[i] - reference[i];
+        error->difference2 += difference * difference;
+        error->reference2 += reference[i] * reference[i];
+    }
+}
+
+static double tolerance_of(kernel_dtype dtype)
+{
+    switch (dtype) {
+    case KERNEL_F32: return 1e-5;
+    case KERNEL_TF32: return 1e-3;
+    case KERNEL_F16: return 2e-3;
+    case KERNEL_BF16: return 1.6e-2;
+    default: return 0;
+    }
+}
+
+int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor)
+{
+    double squared = error->difference2 == 0 ? 0 : error->difference2 / error->reference2;
+    return gpubench_check(bench, gpubench_sqrt(squared), factor * tolerance_of(dtype));
+}
+
+int suite_check_written(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t count)
+{
+    float *values = malloc(CHUNK * sizeof *values);
+    int code = values ? 0 : KERNEL_ERROR_MEMORY;
+    int64_t at, i;
+    for (at = 0; at < count && code == 0; at += CHUNK) {
+        int64_t now = count - at < CHUNK ? count - at : CHUNK;
+        code = suite_fetch(bench, memory, dtype, at, now, values);
+        for (i = 0; i < now && code == 0; i++)
+            if (values[i] != values[i])
+                code = gpubench_fail(bench, GPUBENCH_MISMATCH,
+                                     "output element %lld of %lld is NaN or was not written",
+                                     (long long)(at + i), (long long)count);
+    }
+    free(values);
+    return code;
+}
+
+static int compare_indices(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+int64_t suite_sample_indices(uint64_t seed, int64_t limit, int64_t wanted, int64_t *indices)
+{
+    int64_t count = limit < wanted ? limit : wanted, kept = 0, i;
+    for (i = 0; i < count; i++)
+        indices[i] = limit <= wanted ? i
+                     : i == 0        ? 0
+                     : i == 1        ? limit - 1
+                                     : (int64_t)(gpubench_random(&seed) % (uint64_t)limit);
+    qsort(indices, (size_t)count, sizeof *indices, compare_indices);
+    for (i = 0; i < count; i++)
+        if (kept == 0 || indices[i] != indices[kept - 1])
+            indices[kept++] = indices[i];
+    return kept;
+}

@@ -1,0 +1,118 @@
+/*
+ * suite.h - what the suites share: shapes from the command line, one case per
+ * variant of an operation, inputs, and comparison with a reference.
+ *
+ * A suite declares its arguments' struct (from kernels/), a suite_operation of
+ * functions over it, and loops over shapes and dtypes calling suite_queue. It
+ * holds no kernel code and no CUDA.
+ */
+#ifndef SUITE_H
+#define SUITE_H
+
+#include "../gpubench.h"
+#include "../kernels/kernel.h"
+
+/* The five model sizes of the GPT-2 family that every suite takes its small
+ * shapes from, at batch 4, context 128. */
+typedef struct suite_model {
+    const char *name;
+    int64_t d_model, d_ff, layers, heads;
+} suite_model;
+
+#define SUITE_MODEL_COUNT 5
+extern const suite_model suite_models[SUITE_MODEL_COUNT];
+
+/* A variant at work on one shape: the context of a gpubench_case. */
+typedef struct suite_case {
+    const struct suite_operation *operation;
+    const kernel_variant *variant;
+    kernel_dtype dtype;
+    void *args; /* the operation's argument struct, args_bytes long */
+    void *workspace, *state;
+} suite_case;
+
+/* What a suite tells of an operation. The functions get the case's own copy of
+ * the argument struct through suite_case.args. */
+typedef struct suite_operation {
+    const char *name; /* of the CSV's case column: "attention.forward" */
+    kernel_table cpu, cuda;
+    size_t args_bytes;
+    int (*build)(suite_case *c, gpubench *bench); /* allocates and fills, as gpubench's setup */
+    int (*verify)(suite_case *c, gpubench *bench);
+    int (*reset)(suite_case *c, gpubench_stream stream); /* NULL: each run leaves the same behind */
+    double peak_gb_per_s; /* as in gpubench_case: 0 the device's memory, negative nothing */
+} suite_operation;
+
+/* The table of the CUDA backend where it was built, an empty one elsewhere. */
+#if GPUBENCH_CUDA
+#define SUITE_CUDA_TABLE(table) (table)
+#else
+#define SUITE_CUDA_TABLE(table) ((kernel_table){NULL, 0})
+#endif
+
+/* Cases live until the program ends its measuring; suite_close frees them. */
+typedef struct suite {
+    gpubench *bench;
+    suite_case **cases;
+    size_t case_count;
+} suite;
+
+/* Opens the suite with --shape, a list of shapes separated by ';', each
+ * "key=value" pairs separated by blanks or commas, and --dtype, a list of
+ * dtypes (default: f32,bf16,u8). */
+suite suite_open(const char *name, const char *shape_help, int argc, char **argv);
+
+/* Measures, reports, frees; gpubench_close's exit status. */
+int suite_close(suite *s);
+
+/* Calls use once for every shape of --shape with the values of keys (in that
+ * order, each key named exactly once, whole numbers), or does nothing and
+ * returns 0 if the option was not given. */
+int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
+                         void (*use)(suite *s, const int64_t *values));
+
+/* Queues, as one interleaved group, every variant of operation that takes
+ * dtype on the backend that is measured, unless --dtype leaves dtype out. params, bytes and flops describe the
+ * shape; args is copied for each. */
+void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype, const char *params,
+                 const void *args, uint64_t bytes, uint64_t flops);
+
+/* count * bytes of dtype, SIZE_MAX if that does not fit: gpubench_alloc then
+ * reports out of memory. */
+size_t suite_bytes(int64_t count, kernel_dtype dtype);
+
+/* The product of count factors, INT64_MAX if it does not fit. */
+int64_t suite_product(const int64_t *factors, size_t count);
+
+/* Device memory for count elements of dtype: normally distributed by the
+ * bench's seed and `stream_id` (so that two inputs differ), or poisoned as an
+ * output. 0 or a code for setup to return. */
+int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev,
+                uint64_t stream_id, void **memory);
+int suite_output(gpubench *bench, kernel_dtype dtype, int64_t count, void **memory);
+
+/* Copies count elements from `first` on to the host and converts to f32. */
+int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
+                int64_t count, float *values);
+
+/* The error of what was computed, norm(out - reference) / norm(reference). */
+typedef struct suite_error {
+    double difference2, reference2;
+} suite_error;
+
+/* Adds count elements. */
+void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count);
+
+/* gpubench_check of the error against the bound for dtype: 1e-5 for f32, 1e-3
+ * tf32, 2e-3 f16, 1.6e-2 bf16, times factor (1 for a single product). */
+int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor);
+
+/* Looks at every one of count elements: a NaN is one that was not written
+ * (outputs are poisoned with NaNs) or is wrong. GPUBENCH_OK or _MISMATCH. */
+int suite_check_written(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t count);
+
+/* What a sample of indices is drawn with: the first, the last and random ones
+ * of 0..limit-1, ascending, without repeats. Returns how many (at most wanted). */
+int64_t suite_sample_indices(uint64_t seed, int64_t limit, int64_t wanted, int64_t *indices);
+
+#endif
