@@ -28,8 +28,8 @@
  *
  * Licence: MIT, see LICENSE.
  */
-#if defined(GPUBENCH_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
-#define _POSIX_C_SOURCE 200809L
+#if defined(GPUBENCH_IMPLEMENTATION) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
+#define _XOPEN_SOURCE 700
 #endif
 
 #ifndef GPUBENCH_H
@@ -146,7 +146,7 @@ enum {
     GPUBENCH_OUTPUT = 16   /* add: poisoned with 0xff bytes before the timed loop */
 };
 
-/* Memory for the case that is being set up, aligned to 512 bytes, freed after
+/* Memory for the case whose setup calls this, aligned to 512 bytes, freed after
  * teardown. Bytes written beyond either end are found after the timed loop and
  * fail the case. NULL if there is not enough: return GPUBENCH_OOM then. */
 void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
@@ -157,8 +157,10 @@ int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t
 /* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
 int gpubench_fail(gpubench *bench, int status, const char *format, ...);
 
-/* Reports verify's finding into the columns max_error and tolerance. Returns
- * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or is NaN. */
+/* Reports verify's finding; the columns max_error and tolerance show the last
+ * one, or the first that failed. Returns GPUBENCH_OK, or GPUBENCH_MISMATCH if
+ * error exceeds tolerance or is NaN, which ends the case whatever verify
+ * returns. */
 int gpubench_check(gpubench *bench, double error, double tolerance);
 
 /* Adds a word to the row's flags. */
@@ -167,7 +169,8 @@ void gpubench_flag(gpubench *bench, const char *word);
 /* ---- for a program that chooses its cases by the device ---- */
 
 int gpubench_is_cuda(const gpubench *bench);            /* 1: a GPU is measured */
-int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0: the CPU, or --list */
+int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0 on the CPU, and until
+                                                           measuring starts: ask in setup */
 uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
@@ -210,8 +213,9 @@ void gpubench_median_ranks(size_t count, size_t *low, size_t *high);
  * "" for NaN and infinities. text has room for 32 bytes. */
 void gpubench_format_number(double value, char *text);
 
-/* Whole text as a plain decimal (digits, optional point and digits) or as a
- * whole number. 0, or -1 if it is anything else or does not fit. */
+/* The whole text as an unsigned decimal (digits, optional point and digits,
+ * optional exponent; a point in any locale) or as a whole number of digits
+ * only. 0, or -1 if it is anything else or does not fit. */
 int gpubench_parse_number(const char *text, double *value);
 int gpubench_parse_count(const char *text, uint64_t *value);
 
@@ -232,6 +236,7 @@ int gpubench_parse_count(const char *text, uint64_t *value);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -417,7 +422,7 @@ void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
     size_t outside = 0; /* how many values may be left out on each side */
     if (count > 64) {
         double half_width = 0.98 * gpubench_sqrt((double)count); /* 1.96 * sqrt(n) / 2 */
-        outside = (size_t)((double)count / 2 - half_width);
+        outside = (size_t)((double)count / 2 - half_width + 0.5); /* continuity correction */
     } else {
         double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
         size_t k;
@@ -616,7 +621,7 @@ typedef struct gpubench_live {
     uint64_t warmup, batch, turn;
     int set_up, begun, done, ungated;
     double max_error, tolerance;
-    int checked;
+    int checked, check_failed, allocation_error;
     uint64_t device_bytes, needed_bytes, free_bytes;
     double sm_mhz, mem_mhz, temperature_c, power_w, energy_mj;
     void *graph; /* the backend's: what graph mode replays */
@@ -636,14 +641,14 @@ typedef struct gpubench_backend {
     const char *name;
     int (*open)(gpubench *bench); /* 0, or 2 after a message */
     void (*close)(gpubench *bench);
-    void *(*allocate)(gpubench *bench, size_t bytes, int kind);
+    int (*allocate)(size_t bytes, int kind, void **memory); /* code GPUBENCH_OOM: not enough */
     void (*release)(void *base, int kind);
     int (*copy)(void *destination, const void *source, size_t bytes);
     int (*fill)(void *destination, int byte, size_t bytes, int kind);
     uint64_t (*free_bytes)(void);
     int (*begin)(gpubench *bench, gpubench_live *live); /* first execution, guards, capture */
     int (*sample)(gpubench *bench, gpubench_live *live, double *us);
-    int (*finish)(gpubench *bench);                     /* waits for everything */
+    int (*finish)(gpubench *bench); /* waits for everything; errors nobody looked at */
     void (*end)(gpubench_live *live);                   /* undoes begin */
     int (*alive)(gpubench *bench);                      /* after an error: can it go on? */
     const char *(*error_name)(int code);
@@ -679,8 +684,10 @@ struct gpubench {
     double nothing_us, overhead_us;
     gpubench_item *items;
     size_t item_count, group_count, filtered_out;
+    size_t groups_done; /* by gpubench_run so far */
     gpubench_row *rows;
     size_t row_count, rows_imported;
+    uint64_t order; /* rows of this run so far */
     gpubench_live *current; /* whose setup, run or verify is executing */
     gpubench_allocation *allocations;
     uint64_t run; /* 1 for the first process of --runs */
@@ -761,10 +768,11 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
 {
     gpubench_live *live = bench->current;
     int fine = error <= tolerance; /* false for NaN */
-    if (live && (!live->checked || !(error <= live->max_error))) {
+    if (live && !live->check_failed) {
         live->max_error = error;
         live->tolerance = tolerance;
         live->checked = 1;
+        live->check_failed = !fine; /* stays, whatever else is checked and returned */
     }
     if (!fine)
         gpubench_fail(bench, GPUBENCH_MISMATCH, "error %.3g exceeds the tolerance %.3g", error,
@@ -776,6 +784,8 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
 static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const char *stage)
 {
     const char *own = NULL;
+    if (code == GPUBENCH_OOM && live->allocation_error)
+        code = live->allocation_error;
     if (code > 0 && live->item->one.error_string)
         own = live->item->one.error_string(code);
     if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
@@ -792,7 +802,7 @@ static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const
         snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
                  code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
     }
-    if (code > 0 && !bench->backend->alive(bench))
+    if (code != GPUBENCH_UNSUPPORTED && code != GPUBENCH_SKIPPED && !bench->backend->alive(bench))
         bench->lost = 1;
 }
 
@@ -800,24 +810,43 @@ static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const
 
 enum { GPUBENCH_GUARD_BYTES = 512, GPUBENCH_GUARD_BYTE = 0xa5 };
 
+/* Why gpubench_alloc gives NULL: no memory, or an error that only shows here. */
+static void gpubench_note_starved(gpubench *bench, int code, size_t bytes)
+{
+    gpubench_live *live = bench->current;
+    if (code != GPUBENCH_OOM) {
+        live->allocation_error = code;
+        return;
+    }
+    live->needed_bytes = bytes;
+    live->free_bytes = bench->backend->free_bytes();
+    gpubench_fail(bench, GPUBENCH_OOM, "needed %llu bytes, %llu are free",
+                  (unsigned long long)bytes, (unsigned long long)live->free_bytes);
+}
+
 void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
 {
     const gpubench_backend *backend = bench->backend;
     gpubench_allocation *made;
-    unsigned char *base = NULL;
-    if (bytes <= SIZE_MAX - 2 * GPUBENCH_GUARD_BYTES)
-        base = (unsigned char *)backend->allocate(bench, bytes + 2 * GPUBENCH_GUARD_BYTES, kind);
-    if (base && (backend->fill(base, GPUBENCH_GUARD_BYTE, GPUBENCH_GUARD_BYTES, kind) != 0 ||
-                 backend->fill(base + GPUBENCH_GUARD_BYTES + bytes, GPUBENCH_GUARD_BYTE,
-                               GPUBENCH_GUARD_BYTES, kind) != 0)) {
-        backend->release(base, kind);
-        base = NULL;
+    void *memory = NULL;
+    unsigned char *base;
+    int code = GPUBENCH_OOM;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
+        return NULL;
     }
-    if (!base) {
-        bench->current->needed_bytes = bytes;
-        bench->current->free_bytes = backend->free_bytes();
-        gpubench_fail(bench, GPUBENCH_OOM, "needed %llu bytes, %llu are free",
-                      (unsigned long long)bytes, (unsigned long long)bench->current->free_bytes);
+    if (bytes <= SIZE_MAX - 2 * GPUBENCH_GUARD_BYTES)
+        code = backend->allocate(bytes + 2 * GPUBENCH_GUARD_BYTES, kind, &memory);
+    base = (unsigned char *)memory;
+    if (code == 0)
+        code = backend->fill(base, GPUBENCH_GUARD_BYTE, GPUBENCH_GUARD_BYTES, kind);
+    if (code == 0)
+        code = backend->fill(base + GPUBENCH_GUARD_BYTES + bytes, GPUBENCH_GUARD_BYTE,
+                             GPUBENCH_GUARD_BYTES, kind);
+    if (code != 0) {
+        if (memory)
+            backend->release(memory, kind);
+        gpubench_note_starved(bench, code, bytes);
         return NULL;
     }
     made = (gpubench_allocation *)gpubench_must(calloc(1, sizeof *made));
@@ -920,15 +949,15 @@ static uint64_t gpubench_host_free_bytes(void)
 
 /* Linux hands out more than it has and kills whoever touches it, so ask
  * first, and touch every page now rather than inside a sample. */
-static void *gpubench_host_allocate(gpubench *bench, size_t bytes, int kind)
+static int gpubench_host_allocate(size_t bytes, int kind, void **memory)
 {
     uint64_t available = gpubench_host_free_bytes();
-    void *memory = NULL;
-    (void)bench;
     (void)kind;
-    if ((available > 0 && bytes > available) || posix_memalign(&memory, 512, bytes) != 0)
-        return NULL;
-    return memset(memory, 0xff, bytes);
+    *memory = NULL;
+    if ((available > 0 && bytes > available) || posix_memalign(memory, 512, bytes) != 0)
+        return GPUBENCH_OOM;
+    memset(*memory, 0xff, bytes);
+    return 0;
 }
 
 static void gpubench_host_release(void *base, int kind)
@@ -1098,12 +1127,13 @@ static const gpubench_backend gpubench_host_backend = {
 /* ==== backend: CUDA ======================================================= */
 
 /* Samples take turns on several streams: the hardware channel behind a stream
- * makes short kernels 5 to 8 % slower or faster for as long as a process
- * lives (measured on an H100: an empty kernel took 3.07 to 3.39 us on six
- * streams of one process), so one channel would decide the median. */
-#ifndef GPUBENCH_STREAMS
-#define GPUBENCH_STREAMS 16
-#endif
+ * makes short kernels some percent slower or faster for as long as a process
+ * lives (on an H100 an empty kernel took 3.07 to 3.39 us on six streams of one
+ * process), so a single channel would decide the median. With 1, 16 and 32
+ * streams the medians of five processes ranged over 5.2, 3.0 and 2.0 %. Streams
+ * share 8 channels unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise. */
+#define GPUBENCH_STREAMS 32
+#define GPUBENCH_CHANNELS "32"
 
 /* A case's launches wait behind the gate at most this long, so that one that
  * synchronizes inside goes on, marked. */
@@ -1371,6 +1401,7 @@ static int gpubench_cuda_open(gpubench *bench)
     bench->device_state = cuda;
     pthread_mutex_init(&cuda->gate.mutex, NULL);
     pthread_cond_init(&cuda->gate.changed, NULL);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", GPUBENCH_CHANNELS, 0); /* the user's own choice wins */
     code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0)
         return gpubench_cuda_explain(bench, "no usable GPU",
@@ -1420,18 +1451,18 @@ static void gpubench_cuda_close(gpubench *bench)
     free(cuda);
 }
 
-static void *gpubench_cuda_allocate(gpubench *bench, size_t bytes, int kind)
+static int gpubench_cuda_allocate(size_t bytes, int kind, void **memory)
 {
-    void *memory = NULL;
     cudaError_t code;
     kind &= ~GPUBENCH_OUTPUT;
+    *memory = NULL;
     if (kind == GPUBENCH_PAGEABLE)
-        return gpubench_host_allocate(bench, bytes, kind);
-    code = kind == GPUBENCH_PINNED ? cudaHostAlloc(&memory, bytes, cudaHostAllocDefault)
-                                   : cudaMalloc(&memory, bytes);
+        return gpubench_host_allocate(bytes, kind, memory);
+    code = kind == GPUBENCH_PINNED ? cudaHostAlloc(memory, bytes, cudaHostAllocDefault)
+                                   : cudaMalloc(memory, bytes);
     if (code != cudaSuccess)
         (void)cudaGetLastError();
-    return code == cudaSuccess ? memory : NULL;
+    return code == cudaErrorMemoryAllocation ? GPUBENCH_OOM : (int)code;
 }
 
 static void gpubench_cuda_release(void *base, int kind)
@@ -1523,7 +1554,7 @@ static void gpubench_cuda_give_way(gpubench_live *live)
     }
 }
 
-static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us)
+static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
@@ -1551,6 +1582,19 @@ static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us
         *us = gpubench_round_to_ns(ms * 1e3);
         return code;
     }
+}
+
+/* A sample, as a range that Nsight shows by the case's name. */
+static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    int code;
+    if (cuda->range_push)
+        cuda->range_push(live->item->key);
+    code = gpubench_cuda_time(bench, live, us);
+    if (cuda->range_pop)
+        cuda->range_pop();
+    return code;
 }
 
 /* Work on another stream escapes the events. Repeated without a gate, it
@@ -1619,11 +1663,8 @@ static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
 /* The first execution loads modules and may synchronize, so it has no gate. */
 static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
     double us, start = 0;
     int attempt, code = 0;
-    if (cuda->range_push)
-        cuda->range_push(live->item->key);
     live->ungated = 1;
     for (attempt = 0; attempt < 2 && code == 0; attempt++) {
         start = gpubench_now_s();
@@ -1634,15 +1675,14 @@ static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
     live->ungated = 0;
     if (code == 0 && live->mode == GPUBENCH_GRAPH)
         code = gpubench_cuda_capture(bench, live);
-    if (cuda->range_pop)
-        cuda->range_pop();
     return code;
 }
 
 static int gpubench_cuda_finish(gpubench *bench)
 {
+    cudaError_t code = cudaDeviceSynchronize();
     (void)bench;
-    return (int)cudaDeviceSynchronize();
+    return (int)(code != cudaSuccess ? code : cudaGetLastError());
 }
 
 static void gpubench_cuda_end(gpubench_live *live)
@@ -1733,7 +1773,7 @@ static void gpubench_choose_batch(gpubench *bench, gpubench_live *live)
     uint64_t most = bench->backend == &gpubench_host_backend ? 1000000 : 256;
     double us = 0;
     int i;
-    for (i = 0; i < 2 && us >= 0 && !live->done; i++) {
+    for (i = 0; i < 2 && us >= 0; i++) {
         us = gpubench_take(bench, live);
         if (us >= 0)
             live->batch = us * (double)most < wanted_us ? most : 1 + (uint64_t)(wanted_us / us);
@@ -1799,6 +1839,8 @@ static void gpubench_set_up(gpubench *bench, gpubench_live *live)
     live->set_up = 1;
     if (one->setup)
         code = one->setup(one->context, bench);
+    if (code == 0)
+        code = bench->backend->finish(bench);
     after = bench->backend->free_bytes();
     if (bench->backend != &gpubench_host_backend && before > after + live->device_bytes)
         live->device_bytes = before - after;
@@ -1895,24 +1937,38 @@ static void gpubench_interleave(gpubench *bench, gpubench_live *lives, size_t co
     }
 }
 
+/* Runs that a window of at least 1.5 s of back-to-back batches held; 0 after a
+ * failure or without a counter. */
+static uint64_t gpubench_fill_energy_window(gpubench *bench, gpubench_live *live, double *mj)
+{
+    double start_mj, start_s;
+    uint64_t runs = 0;
+    gpubench_choose_batch(bench, live);
+    start_mj = bench->backend->read_energy_mj(bench);
+    start_s = gpubench_now_s();
+    if (start_mj < 0)
+        return 0;
+    while (gpubench_now_s() - start_s < 1.5) {
+        if (live->done && live->status)
+            return 0;
+        gpubench_take(bench, live);
+        runs += live->batch + 1; /* and the one in front of the batch */
+    }
+    *mj = bench->backend->read_energy_mj(bench) - start_mj;
+    return runs;
+}
+
 /* Millijoules of one run, from the board's energy counter, which steps by
  * tenths of a second: hence the long window. */
 static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
 {
     unsigned mode = live->mode;
-    uint64_t batch = live->batch, runs = 0;
-    double start_mj, start_s;
+    uint64_t batch = live->batch, runs;
+    double mj = 0;
     live->mode = GPUBENCH_HOT;
-    gpubench_choose_batch(bench, live);
-    start_mj = bench->backend->read_energy_mj(bench);
-    start_s = gpubench_now_s();
-    while (start_mj >= 0 && gpubench_now_s() - start_s < 1.5) {
-        if (gpubench_take(bench, live) < 0)
-            return;
-        runs += live->batch + 1; /* and the one in front of the batch */
-    }
+    runs = gpubench_fill_energy_window(bench, live, &mj);
     if (runs > 0)
-        live->energy_mj = (bench->backend->read_energy_mj(bench) - start_mj) / (double)runs;
+        live->energy_mj = mj / (double)runs;
     live->mode = mode;
     live->batch = batch;
 }
@@ -1946,6 +2002,10 @@ static void gpubench_verify(gpubench *bench, gpubench_live *live)
         code = gpubench_check_guards(bench, live);
     if (code == 0 && !live->status && one->verify)
         code = one->verify(one->context, bench);
+    if (code == 0 && live->check_failed)
+        code = GPUBENCH_MISMATCH;
+    if (code == 0)
+        code = bench->backend->finish(bench);
     if (code != 0)
         gpubench_blame(bench, live, code, "verify");
 }
@@ -1959,6 +2019,7 @@ static void gpubench_tear_down(gpubench *bench, gpubench_live *live)
     if (live->set_up && one->teardown)
         one->teardown(one->context);
     gpubench_release_memory(bench, live);
+    (void)bench->backend->finish(bench); /* an error of teardown's is not the next case's */
     bench->current = NULL;
 }
 
@@ -2104,6 +2165,11 @@ static void gpubench_add_warnings(const gpubench *bench, gpubench_live *live, do
         gpubench_add_flag(live, "above-peak");
 }
 
+static int gpubench_is_failure(const char *status)
+{
+    return strcmp(status, "ok") && strcmp(status, "unsupported") && strcmp(status, "skipped");
+}
+
 static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
 {
     char word[300];
@@ -2115,8 +2181,7 @@ static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
     }
     snprintf(word, sizeof word, "reason=%s", live->reason);
     gpubench_add_flag(live, word);
-    if (strcmp(live->status, "unsupported") && strcmp(live->status, "skipped"))
-        bench->failed = 1;
+    bench->failed |= gpubench_is_failure(live->status);
     gpubench_message(bench, "%s (%s): %s: %s", live->item->key, gpubench_mode_name(live->mode),
                      live->status, live->reason);
 }
@@ -2151,7 +2216,7 @@ static void gpubench_report_live(gpubench *bench, gpubench_live *live)
         gpubench_add_warnings(bench, live, statistics.median);
     row = gpubench_new_row(bench);
     gpubench_fill_identity(bench, live, row);
-    gpubench_set_count(row, GPUBENCH_COLUMN_order, bench->row_count);
+    gpubench_set_count(row, GPUBENCH_COLUMN_order, ++bench->order);
     gpubench_fill_machine(bench, row);
     if (!live->status) {
         gpubench_fill_times(bench, live, &statistics, row);
@@ -2220,7 +2285,7 @@ static void gpubench_measure_unit(gpubench *bench, const gpubench_item *items, s
     gpubench_drive(bench, lives, used);
     for (i = 0; i < used; i++) {
         int starved = lives[i].status && !strcmp(lives[i].status, "oom");
-        if (!bench->lost || lives[i].status)
+        if (!bench->lost) /* else freeing would fail, or wait for a kernel that hangs */
             gpubench_tear_down(bench, &lives[i]);
         if (starved && used > 1)
             again[again_count++] = lives[i].item;
@@ -2465,62 +2530,79 @@ static void gpubench_print_table(const gpubench *bench, FILE *file)
 
 /* ==== the file ============================================================ */
 
-static void gpubench_temporary_path(const gpubench *bench, char *path, size_t capacity)
+/* What --csv names, links followed, and whether a temporary file can take its
+ * place: a device or a pipe has to be written itself. */
+static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capacity)
 {
-    snprintf(path, capacity, "%s.%ld.tmp", bench->settings.csv, (long)getpid());
+    const char *csv = bench->settings.csv;
+    char real[PATH_MAX];
+    struct stat found;
+    int exists = stat(csv, &found) == 0, regular = exists && S_ISREG(found.st_mode);
+    snprintf(path, capacity, "%s", regular && realpath(csv, real) ? real : csv);
+    return !exists || regular;
+}
+
+static void gpubench_temporary_path(const char *path, char *temporary, size_t capacity)
+{
+    snprintf(temporary, capacity, "%s.%ld.tmp", path, (long)getpid());
 }
 
 /* Could the result be written? Found out before an hour of measuring. */
 static void gpubench_try_path(gpubench *bench)
 {
     const char *csv = bench->settings.csv;
-    char path[PATH_MAX];
-    int file = -1;
+    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    int replaceable, file;
     if (!csv || !strcmp(csv, "-"))
         return;
-    gpubench_temporary_path(bench, path, sizeof path);
-    errno = EISDIR;
-    if (*csv && csv[strlen(csv) - 1] != '/' && (file = open(csv, O_WRONLY)) < 0 && errno == ENOENT)
-        file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    else if (file >= 0) {
+    replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+    gpubench_temporary_path(path, temporary, sizeof temporary);
+    file = open(path, O_WRONLY); /* tells a directory and a file that is not ours to write */
+    if (replaceable && (file >= 0 || errno == ENOENT)) {
+        if (file >= 0)
+            close(file);
+        file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (file >= 0)
+            unlink(temporary);
+    }
+    if (file < 0 || !*csv)
+        gpubench_usage_error(bench, "--csv '%s': %s", csv, strerror(*csv ? errno : ENOENT));
+    if (file >= 0)
         close(file);
-        file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    }
-    if (file < 0) {
-        gpubench_usage_error(bench, "--csv %s: %s", csv, strerror(errno));
-        return;
-    }
-    close(file);
-    unlink(path);
+}
+
+static int gpubench_write_rows(const gpubench *bench, FILE *file)
+{
+    size_t i;
+    gpubench_write_header(file);
+    for (i = 0; i < bench->row_count; i++)
+        gpubench_write_row(file, &bench->rows[i], GPUBENCH_FILE_COLUMNS);
+    return fflush(file) != 0 || ferror(file) ? -1 : 0;
 }
 
 /* To a temporary file that then takes the name: whoever reads the name sees
  * the old rows or all new ones. 0, or -1 after a message. */
 static int gpubench_write_csv(const gpubench *bench)
 {
-    const char *csv = bench->settings.csv;
-    int to_stdout = !strcmp(csv, "-"), failed;
-    char path[PATH_MAX];
-    FILE *file = stdout;
-    size_t i;
-    gpubench_temporary_path(bench, path, sizeof path);
-    if (!to_stdout && !(file = fopen(path, "w"))) {
-        gpubench_message(bench, "--csv %s: %s", csv, strerror(errno));
-        return -1;
-    }
-    gpubench_write_header(file);
-    for (i = 0; i < bench->row_count; i++)
-        gpubench_write_row(file, &bench->rows[i], GPUBENCH_FILE_COLUMNS);
-    failed = fflush(file) != 0 || ferror(file);
-    if (!to_stdout)
-        failed = (fclose(file) != 0 || failed || rename(path, csv) != 0);
+    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    int replaceable, failed;
+    FILE *file;
+    if (!strcmp(bench->settings.csv, "-"))
+        return gpubench_write_rows(bench, stdout);
+    replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+    gpubench_temporary_path(path, temporary, sizeof temporary);
+    file = fopen(replaceable ? temporary : path, "w");
+    failed = !file || gpubench_write_rows(bench, file) != 0;
+    if (file)
+        failed = fclose(file) != 0 || failed;
+    if (!failed && replaceable)
+        failed = rename(temporary, path) != 0;
     if (failed) {
-        gpubench_message(bench, "--csv %s: %s", csv, strerror(errno));
-        if (!to_stdout)
-            unlink(path);
-        return -1;
+        gpubench_message(bench, "--csv '%s': %s", bench->settings.csv, strerror(errno));
+        if (replaceable)
+            unlink(temporary);
     }
-    return 0;
+    return failed ? -1 : 0;
 }
 
 /* ==== processes =========================================================== */
@@ -2542,11 +2624,11 @@ static void gpubench_import_rows(gpubench *bench, const char *path)
         gpubench_usage_error(bench, "cannot read the rows so far, %s: %s", path, strerror(errno));
         return;
     }
-    while (gpubench_read_row(file, gpubench_new_row(bench)))
-        if (strcmp(gpubench_text(&bench->rows[bench->row_count - 1], GPUBENCH_COLUMN_status), "ok") &&
-            strcmp(gpubench_text(&bench->rows[bench->row_count - 1], GPUBENCH_COLUMN_status),
-                   "unsupported"))
-            bench->failed = 1;
+    while (gpubench_read_row(file, gpubench_new_row(bench))) {
+        const gpubench_row *row = &bench->rows[bench->row_count - 1];
+        bench->failed |= gpubench_is_failure(gpubench_text(row, GPUBENCH_COLUMN_status));
+        bench->order += gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run;
+    }
     bench->row_count--;
     bench->rows_imported = bench->row_count;
     fclose(file);
@@ -2885,8 +2967,10 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
         gpubench_usage_error(bench, "--max-samples %llu is below --min-samples %llu",
                              (unsigned long long)settings->max_samples,
                              (unsigned long long)settings->min_samples);
-    if (settings->min_samples > settings->max_samples)
+    if (settings->max_samples < settings->min_samples && gpubench_given(given, "--max-samples"))
         settings->min_samples = settings->max_samples;
+    if (settings->max_samples < settings->min_samples)
+        settings->max_samples = settings->min_samples;
     if (settings->profile && settings->csv)
         gpubench_usage_error(bench, "--profile measures nothing: it does not go with --csv");
     gpubench_take_filter(bench);
@@ -3026,17 +3110,17 @@ void gpubench_measure(gpubench *bench, const gpubench_case *one)
     gpubench_measure_group(bench, one, 1);
 }
 
-/* The order of the groups: a permutation by the seed and the run (Fisher and
- * Yates), so that no case always follows the same one. */
-static size_t *gpubench_shuffle_groups(const gpubench *bench)
+/* The order of the new groups: a permutation by the seed and the run (Fisher
+ * and Yates), so that no case always follows the same one. */
+static size_t *gpubench_shuffle_groups(const gpubench *bench, size_t count)
 {
     uint64_t state = bench->settings.seed * 1000003u + bench->run;
-    size_t *order = (size_t *)gpubench_must(calloc(bench->group_count + 1, sizeof *order));
+    size_t *order = (size_t *)gpubench_must(calloc(count + 1, sizeof *order));
     size_t i;
-    for (i = 0; i < bench->group_count; i++) {
+    for (i = 0; i < count; i++) {
         size_t j = (size_t)(gpubench_random(&state) % (i + 1));
         order[i] = order[j];
-        order[j] = i;
+        order[j] = bench->groups_done + i;
     }
     return order;
 }
@@ -3074,7 +3158,7 @@ static void gpubench_check_queue(gpubench *bench)
 
 void gpubench_run(gpubench *bench)
 {
-    size_t *order, i;
+    size_t *order, i, count = bench->group_count - bench->groups_done;
     if (!bench->refused)
         gpubench_check_queue(bench);
     if (bench->refused || bench->settings.list)
@@ -3087,9 +3171,10 @@ void gpubench_run(gpubench *bench)
         }
         gpubench_measure_overhead(bench);
     }
-    order = gpubench_shuffle_groups(bench);
-    for (i = 0; i < bench->group_count && !bench->lost; i++)
+    order = gpubench_shuffle_groups(bench, count);
+    for (i = 0; i < count && !bench->lost; i++)
         gpubench_run_group(bench, order[i]);
+    bench->groups_done = bench->group_count;
     free(order);
     if (bench->lost)
         gpubench_start_over(bench);
@@ -3107,7 +3192,7 @@ static void gpubench_free(gpubench *bench)
     }
     for (i = 0; i < bench->row_count; i++)
         gpubench_free_row(&bench->rows[i]);
-    if (bench->device_open)
+    if (bench->device_open && !bench->lost)
         bench->backend->close(bench);
     if (bench->has_filter)
         regfree(&bench->filter);
@@ -3121,7 +3206,7 @@ int gpubench_close(gpubench *bench)
 {
     const char *rows = getenv(GPUBENCH_ENV_ROWS);
     int status = 0;
-    if (!bench->refused && bench->row_count == bench->rows_imported)
+    if (!bench->refused && (bench->groups_done < bench->group_count || bench->group_count == 0))
         gpubench_run(bench);
     if (bench->refused)
         status = 2;

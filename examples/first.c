@@ -1,22 +1,26 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
+enum { BYTES = 1 << 20 };
+static void *to, *from;
 
-struct buffers { unsigned char *from, *to; size_t bytes; };
-
-static int copy_run(void *context, gpubench_stream stream)
+static int setup(void *context, gpubench *bench)
 {
-    struct buffers *b = context;
-    (void)stream;
-    memcpy(b->to, b->from, b->bytes);
+    (void)context;
+    from = gpubench_alloc(bench, BYTES, GPUBENCH_DEVICE);
+    to = gpubench_alloc(bench, BYTES, GPUBENCH_DEVICE | GPUBENCH_OUTPUT);
+    return from && to ? GPUBENCH_OK : GPUBENCH_OOM;
+}
+static int run(void *context, gpubench_stream stream)
+{
+    (void)context, (void)stream;
+    memcpy(to, from, BYTES);
     return 0;
 }
-
 int main(int argc, char **argv)
 {
     gpubench *bench = gpubench_open("first", argc, argv);
-    struct buffers b = {calloc(1, 1 << 20), malloc(1 << 20), 1 << 20};
-    gpubench_case copy = gpubench_case_init("copy", copy_run, &b);
-    copy.bytes = 2 * b.bytes; /* read and written */
-    gpubench_measure(bench, &copy);
+    gpubench_case c = gpubench_case_init("memcpy", run, NULL);
+    c.setup = setup;
+    gpubench_measure(bench, &c);
     return gpubench_close(bench);
 }

@@ -317,8 +317,8 @@ static double tolerance_of(kernel_dtype dtype)
     switch (dtype) {
     case KERNEL_F32: return 1e-5;
     case KERNEL_TF32: return 1e-3;
-    case KERNEL_F16: return 2e-3;
-    case KERNEL_BF16: return 1.6e-2;
+    case KERNEL_F16: return 1e-3;
+    case KERNEL_BF16: return 6e-3;
     default: return 0;
     }
 }

@@ -104,7 +104,7 @@ typedef struct suite_error {
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count);
 
 /* gpubench_check of the error against the bound for dtype: 1e-5 for f32, 1e-3
- * tf32, 2e-3 f16, 1.6e-2 bf16, times factor (1 for a single product). */
+ * tf32, 1e-3 f16, 6e-3 bf16, times factor (1 for a single product). */
 int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor);
 
 /* Looks at every one of count elements: a NaN is one that was not written

@@ -1,0 +1,68 @@
+/*
+ * attention.cuh - what the CUDA attention variants share: their functions, as
+ * attention.cu's table names them, the checks of their arguments, and
+ * elements of any dtype as f32.
+ */
+#ifndef ATTENTION_CUH
+#define ATTENTION_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <math.h>
+
+#include "../attention.h"
+
+size_t attention_naive_workspace_bytes(const void *args);
+int attention_naive_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+size_t attention_cublas_workspace_bytes(const void *args);
+int attention_cublas_prepare(const void *args, void **state);
+void attention_cublas_release(void *state);
+int attention_cublas_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+const char *attention_tiled_unsupported(const void *args);
+int attention_tiled_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+const char *attention_mma_unsupported(const void *args);
+int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+inline bool attention_is_valid(const attention_shape &s)
+{
+    return s.batch > 0 && s.heads > 0 && s.tokens > 0 && s.head_dim > 0;
+}
+
+inline int64_t attention_ceil_div(int64_t value, int64_t divisor)
+{
+    return (value + divisor - 1) / divisor;
+}
+
+/* Whether so many blocks fit the x dimension of a grid. Grids here are one
+ * dimensional, because y and z end at 65535. */
+inline bool attention_fits_grid(int64_t blocks)
+{
+    return blocks <= INT32_MAX;
+}
+
+inline float attention_scale(const attention_shape &s)
+{
+    return static_cast<float>(1.0 / sqrt(static_cast<double>(s.head_dim)));
+}
+
+__device__ __forceinline__ float to_f32(float value) { return value; }
+__device__ __forceinline__ float to_f32(__half value) { return __half2float(value); }
+__device__ __forceinline__ float to_f32(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+/* Rounds to nearest even. */
+__device__ __forceinline__ void from_f32(float value, float *dst) { *dst = value; }
+__device__ __forceinline__ void from_f32(float value, __half *dst)
+{
+    *dst = __float2half_rn(value);
+}
+
+__device__ __forceinline__ void from_f32(float value, __nv_bfloat16 *dst)
+{
+    *dst = __float2bfloat16_rn(value);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * memcpy.cu - copies and sets of device memory.
+ *
+ * 1. pinned      h2d, d2h: cudaMemcpyAsync with page-locked host memory: the copy
+ *                engine reads it directly. Bound by the link.
+ * 2. pageable    h2d, d2h: the same call with malloc's memory: the driver copies
+ *                through its own pinned buffers. Bound by that copy.
+ * 3. memcpy      d2d: cudaMemcpyAsync. Bound by device memory, read and written.
+ * 4. vectorized  d2d: a kernel with 16 bytes a load and four loads in flight a
+ *                thread: how much of the bandwidth plain code reaches.
+ * 5. memset      cudaMemsetAsync. Bound by device memory, written.
+ * 6. vectorized  set: 16 bytes a store.
+ */
+#include "../memcpy.h"
+
+#include <cuda_runtime.h>
+
+namespace {
+
+constexpr int THREADS = 256;
+constexpr int IN_FLIGHT = 4;       /* loads a thread issues before it waits */
+constexpr int BLOCKS_PER_SM = 8;   /* 2048 threads: a full multiprocessor */
+
+/* A range of bytes as words of one size: bytes before the first aligned word,
+ * the words, and bytes after the last. */
+struct split {
+    size_t head, words, tail;
+};
+
+split split_range(uintptr_t address, size_t bytes, size_t word_bytes)
+{
+    size_t to_boundary = (word_bytes - address % word_bytes) % word_bytes;
+    size_t head = to_boundary < bytes ? to_boundary : bytes;
+    size_t words = (bytes - head) / word_bytes;
+    return {head, words, bytes - head - words * word_bytes};
+}
+
+__device__ int64_t thread_index()
+{
+    return static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+}
+
+__device__ int64_t thread_count()
+{
+    return static_cast<int64_t>(gridDim.x) * THREADS;
+}
+
+/* Grid-stride over the words; the first threads copy the odd bytes. The head
+ * and the tail are shorter than a word, so the smallest grid covers them. */
+template <typename Word>
+__global__ void __launch_bounds__(THREADS) copy_kernel(char *dst, const char *src, split s)
+{
+    int64_t i = thread_index(), stride = thread_count(), words = s.words;
+    Word *to = reinterpret_cast<Word *>(dst + s.head);
+    const Word *from = reinterpret_cast<const Word *>(src + s.head);
+    if (i < static_cast<int64_t>(s.head)) dst[i] = src[i];
+    size_t tail = s.head + s.words * sizeof(Word);
+    if (i < static_cast<int64_t>(s.tail)) dst[tail + i] = src[tail + i];
+    for (; i + (IN_FLIGHT - 1) * stride < words; i += IN_FLIGHT * stride) {
+        Word word[IN_FLIGHT];
+#pragma unroll
+        for (int n = 0; n < IN_FLIGHT; n++) word[n] = from[i + n * stride];
+#pragma unroll
+        for (int n = 0; n < IN_FLIGHT; n++) to[i + n * stride] = word[n];
+    }
+    for (; i < words; i += stride) to[i] = from[i];
+}
+
+__global__ void __launch_bounds__(THREADS) set_kernel(char *dst, unsigned pattern, split s)
+{
+    int64_t i = thread_index(), stride = thread_count(), words = s.words;
+    uint4 word = make_uint4(pattern, pattern, pattern, pattern);
+    uint4 *to = reinterpret_cast<uint4 *>(dst + s.head);
+    if (i < static_cast<int64_t>(s.head)) dst[i] = static_cast<char>(pattern);
+    size_t tail = s.head + s.words * sizeof(uint4);
+    if (i < static_cast<int64_t>(s.tail)) dst[tail + i] = static_cast<char>(pattern);
+    for (; i < words; i += stride) to[i] = word;
+}
+
+/* Blocks for so many words: no more than the device runs at once. */
+int choose_blocks(size_t words, size_t words_per_thread, unsigned *blocks)
+{
+    int device, multiprocessors;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error != cudaSuccess) return error;
+    size_t per_block = THREADS * words_per_thread, most = size_t(multiprocessors) * BLOCKS_PER_SM;
+    size_t needed = words / per_block + 1;
+    *blocks = static_cast<unsigned>(needed < most ? needed : most);
+    return KERNEL_OK;
+}
+
+template <typename Word>
+int launch_copy(const memcpy_args &a, kernel_stream stream)
+{
+    split s = split_range(reinterpret_cast<uintptr_t>(a.dst), a.bytes, sizeof(Word));
+    unsigned blocks;
+    int error = choose_blocks(s.words, IN_FLIGHT, &blocks);
+    if (error) return error;
+    copy_kernel<Word><<<blocks, THREADS, 0, stream>>>(static_cast<char *>(a.dst),
+                                                      static_cast<const char *>(a.src), s);
+    return cudaGetLastError();
+}
+
+int run_vectorized_copy(const void *args, void *, void *, kernel_stream stream)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    if (a.bytes == 0) return KERNEL_OK;
+    /* The widest word that both addresses reach the boundary of together. */
+    uintptr_t apart = reinterpret_cast<uintptr_t>(a.dst) ^ reinterpret_cast<uintptr_t>(a.src);
+    if (apart % sizeof(uint4) == 0) return launch_copy<uint4>(a, stream);
+    if (apart % sizeof(unsigned) == 0) return launch_copy<unsigned>(a, stream);
+    return launch_copy<char>(a, stream);
+}
+
+int run_vectorized_set(const void *args, void *, void *, kernel_stream stream)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    if (a.bytes == 0) return KERNEL_OK;
+    split s = split_range(reinterpret_cast<uintptr_t>(a.dst), a.bytes, sizeof(uint4));
+    unsigned blocks, pattern = static_cast<unsigned char>(a.value) * 0x01010101u;
+    int error = choose_blocks(s.words, 1, &blocks);
+    if (error) return error;
+    set_kernel<<<blocks, THREADS, 0, stream>>>(static_cast<char *>(a.dst), pattern, s);
+    return cudaGetLastError();
+}
+
+template <cudaMemcpyKind KIND>
+int run_memcpy(const void *args, void *, void *, kernel_stream stream)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    return cudaMemcpyAsync(a.dst, a.src, a.bytes, KIND, stream);
+}
+
+int run_memset(const void *args, void *, void *, kernel_stream stream)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    return cudaMemsetAsync(a.dst, a.value, a.bytes, stream);
+}
+
+using run_function = int(const void *, void *, void *, kernel_stream);
+
+/* Every row here takes any bytes and has neither workspace nor state. */
+constexpr kernel_variant row(const char *name, const char *note, run_function *run)
+{
+    return {name, note, KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1, 0, 1, nullptr, nullptr, nullptr,
+            nullptr, run};
+}
+
+constexpr const char PINNED[] = "cudaMemcpyAsync, page-locked host memory";
+constexpr const char PAGEABLE[] = "cudaMemcpyAsync, malloc's host memory";
+
+const kernel_variant h2d_rows[] = {
+    row("pinned", PINNED, run_memcpy<cudaMemcpyHostToDevice>),
+    row("pageable", PAGEABLE, run_memcpy<cudaMemcpyHostToDevice>),
+};
+
+const kernel_variant d2h_rows[] = {
+    row("pinned", PINNED, run_memcpy<cudaMemcpyDeviceToHost>),
+    row("pageable", PAGEABLE, run_memcpy<cudaMemcpyDeviceToHost>),
+};
+
+const kernel_variant d2d_rows[] = {
+    row("memcpy", "cudaMemcpyAsync", run_memcpy<cudaMemcpyDeviceToDevice>),
+    row("vectorized", "16-byte loads, four in flight a thread", run_vectorized_copy),
+};
+
+const kernel_variant memset_rows[] = {
+    row("memset", "cudaMemsetAsync", run_memset),
+    row("vectorized", "16-byte stores", run_vectorized_set),
+};
+
+} // namespace
+
+extern "C" {
+const kernel_table memcpy_h2d_cuda = {h2d_rows, sizeof h2d_rows / sizeof *h2d_rows};
+const kernel_table memcpy_d2h_cuda = {d2h_rows, sizeof d2h_rows / sizeof *d2h_rows};
+const kernel_table memcpy_d2d_cuda = {d2d_rows, sizeof d2d_rows / sizeof *d2d_rows};
+const kernel_table memcpy_memset_cuda = {memset_rows, sizeof memset_rows / sizeof *memset_rows};
+}
