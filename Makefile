@@ -78,7 +78,7 @@ SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
               $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
 
-.PHONY: all suites test test-gpu deps help clean $(SUITES:%=suite-%) FORCE
+.PHONY: all readme suites test test-gpu deps help clean $(SUITES:%=suite-%) FORCE
 
 all: $(SUITE_PROGRAMS)   ## build the suites
 
@@ -123,7 +123,60 @@ $(BUILD)/revision: FORCE
 $(BUILD)/flags: FORCE
 	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
 
+# ---- tests
+
+# Kernels on the CPU, against their oracles: tests/test_<name>.c.
+KERNEL_TESTS := inputs attention
+# gpubench.h, through programs in tests/fixtures/.
+HEADER_TESTS := statistics csv command_line engine
+TESTS := build/tests
+TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%)
+TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+$(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -MMD -MP -o $@ $< build/cpu/libkernels.a -lcmocka -lm
+
+# The CPU's kernels, also when the backend is CUDA.
+ifneq ($(BACKEND),cpu)
+build/cpu/libkernels.a: FORCE
+	$(MAKE) BACKEND=cpu $@
+endif
+
+$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/host
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< -lcmocka -lm
+
+$(TESTS)/host: tests/fixtures/host.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
+
+test: $(TEST_PROGRAMS)   ## the tests that need no GPU
+	tests/run.sh $(TEST_PROGRAMS) tests/test_header.sh
+
+GPU_TESTS := four_cases guards
+$(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
+
+test-gpu: all $(GPU_TESTS:%=$(BUILD)/tests/%)   ## what only a GPU can test
+	tests/run.sh "tests/gpu/run.sh $(BUILD)"
+
+# cmocka: the test framework.
+deps:   ## install what the tests need (apt; sudo if not root)
+	@if command -v apt-get > /dev/null; then \
+	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
+	  dpkg -s libcmocka-dev > /dev/null 2>&1 || \
+	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends libcmocka-dev; }; \
+	else echo 'deps: no apt-get here; install cmocka with its headers'; fi
+
 -include $(shell find build -name '*.d' 2>/dev/null)
+
+readme:   ## write the README's numbers anew from baselines/
+	@mkdir -p build
+	scripts/readme.sh > build/README.new
+	mv build/README.new README.md
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))

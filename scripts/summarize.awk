@@ -1,0 +1,103 @@
+# summarize.awk - a baseline CSV as markdown: for each case and dtype a table
+# with a line per shape and a column per variant, each cell the median over the
+# runs of median_us. Rows that are not ok hold no numbers and are left out.
+# Splits at plain commas: in a row that is ok no field has one.
+
+BEGIN { FS = "," }
+
+FNR == 1 {
+    for (i = 1; i <= NF; i++) column[$i] = i
+    next
+}
+
+$(column["status"]) == "ok" && $(column["mode"]) == "cold" {
+    table = "`" $(column["case"]) "`, " $(column["dtype"])
+    shape = $(column["params"])
+    variant = $(column["variant"])
+    if (!((table, shape) in shapes)) {
+        shapes[table, shape] = 1
+        tables[table] = 1
+    }
+    variants[table, variant] = 1
+    n = ++count[table, shape, variant]
+    values[table, shape, variant, n] = $(column["median_us"])
+    runs[$(column["campaign"]) " " $(column["run"])] = 1
+    device = $(column["device"])
+    driver = $(column["driver"])
+    cuda = $(column["cuda_runtime"])
+    git = $(column["git"])
+}
+
+function sort(list, n,    i, j, t) {
+    for (i = 2; i <= n; i++)
+        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
+            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
+        }
+}
+
+function median(table, shape, variant,    n, i, list) {
+    n = count[table, shape, variant]
+    for (i = 1; i <= n; i++) list[i] = values[table, shape, variant, i] + 0
+    sort(list, n)
+    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
+}
+
+# Four significant digits.
+function show(us) {
+    return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
+}
+
+# Numbers inside a shape sort as numbers: b=4 t=128 before b=4 t=1024.
+function padded(text,    out) {
+    out = ""
+    while (match(text, /[0-9]+/)) {
+        out = out substr(text, 1, RSTART - 1) sprintf("%020d", substr(text, RSTART, RLENGTH))
+        text = substr(text, RSTART + RLENGTH)
+    }
+    return out text
+}
+
+function keys_of(set, table, list, pad,    key, n, parts, by, i) {
+    n = 0
+    for (key in set) {
+        split(key, parts, SUBSEP)
+        if (parts[1] == table) {
+            n++
+            list[n] = pad ? padded(parts[2]) SUBSEP parts[2] : parts[2]
+        }
+    }
+    sort(list, n)
+    for (i = 1; pad && i <= n; i++) {
+        split(list[i], by, SUBSEP)
+        list[i] = by[2]
+    }
+    return n
+}
+
+END {
+    run_count = 0
+    for (r in runs) run_count++
+    printf "%s, %d runs, driver %s, CUDA %s, revision %s. Microseconds, cold.\n", device,
+           run_count, driver, cuda, git
+    n = 0
+    for (t in tables) ordered[++n] = t
+    sort(ordered, n)
+    for (k = 1; k <= n; k++) {
+        t = ordered[k]
+        delete names
+        delete lines
+        columns = keys_of(variants, t, names, 0)
+        rows = keys_of(shapes, t, lines, 1)
+        printf "\n%s\n\n| shape |", t
+        for (c = 1; c <= columns; c++) printf " %s |", names[c]
+        printf "\n|---|"
+        for (c = 1; c <= columns; c++) printf "---:|"
+        printf "\n"
+        for (r = 1; r <= rows; r++) {
+            printf "| %s |", lines[r]
+            for (c = 1; c <= columns; c++)
+                printf " %s |", (t, lines[r], names[c]) in count ? show(median(t, lines[r], names[c])) : "-"
+            printf "\n"
+        }
+    }
+}
