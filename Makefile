@@ -49,9 +49,17 @@ ifeq ($(BACKEND),cuda)
   ifeq ($(NVCC_FOUND),)
     $(error BACKEND=cuda needs nvcc, and there is none: set NVCC or CUDA_HOME)
   endif
+  ifneq ($(and $(CUDA_HOME),$(if $(wildcard $(CUDA_HOME)/bin/nvcc),,none)),)
+    $(error CUDA_HOME=$(CUDA_HOME): no bin/nvcc there)
+  endif
+  # What the toolkit knows, and each with the architecture-specific suffix.
+  PLAIN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
+  KNOWN := $(PLAIN) $(PLAIN:%=%a)
+  ifneq ($(filter-out $(KNOWN),$(GPUS)),)
+    $(info No code for compute capability $(filter-out $(KNOWN),$(GPUS)): $(NVCC) does not know it)
+  endif
   # 9.0 has instructions that only the target sm_90a may use.
-  ARCHS := $(if $(ARCH),$(ARCH),$(patsubst 90,90a,$(GPUS)))
-  KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)) 90a 100a 120a
+  ARCHS := $(if $(ARCH),$(ARCH),$(patsubst 90,90a,$(filter $(KNOWN),$(GPUS))))
   UNKNOWN := $(filter-out $(KNOWN),$(ARCHS))
   ifneq ($(UNKNOWN),)
     $(error ARCH: $(NVCC) does not know '$(UNKNOWN)'; it knows $(KNOWN))
@@ -80,7 +88,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 
 .PHONY: all readme suites test test-gpu deps help clean $(SUITES:%=suite-%) FORCE
 
-all: $(SUITE_PROGRAMS)   ## build the suites
+all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
 suites: $(SUITES:%=suite-%)   ## measure every suite
 
@@ -130,7 +138,8 @@ KERNEL_TESTS := inputs attention
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine
 TESTS := build/tests
-TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%)
+TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
+  $(TESTS)/test_cuda_path
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -144,16 +153,45 @@ build/cpu/libkernels.a: FORCE
 	$(MAKE) BACKEND=cpu $@
 endif
 
-$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/host
+$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/fixtures/host
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< -lcmocka -lm
 
-$(TESTS)/host: tests/fixtures/host.c
+$(TESTS)/fixtures/host: tests/fixtures/host.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
 
-test: $(TEST_PROGRAMS)   ## the tests that need no GPU
-	tests/run.sh $(TEST_PROGRAMS) tests/test_header.sh
+# The header's CUDA half, on a substitute for the CUDA runtime.
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+
+$(TESTS)/fixtures/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lpthread -ldl
+
+$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/fixtures/cuda
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
+
+# The compare tool: plain C, without any of the rest.
+COMPARE := build/gpubench-compare
+COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
+COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
+COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
+
+build/compare/%.o: compare/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
+
+$(COMPARE): $(COMPARE_OBJECTS)
+	$(CC) $(CFLAGS) -o $@ $^ -lm
+
+$(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 $(WARNINGS) -MMD -MP -o $@ $^ -lcmocka -lm
+
+test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
+	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
+	  "$(TESTS)/compare/test_tool $(COMPARE)" tests/test_header.sh tests/test_readme.sh
 
 GPU_TESTS := four_cases guards
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags

@@ -88,7 +88,7 @@ typedef struct gpubench_case {
     const char *params;  /* "b=4 t=128": key=value, separated by blanks */
     void *context;       /* handed to the functions below; lives until gpubench_close */
     int (*setup)(void *context, gpubench *bench);        /* allocate and fill */
-    int (*reset)(void *context, gpubench_stream stream); /* enqueued before each sample, not timed */
+    int (*reset)(void *context, gpubench_stream stream); /* before each sample, not timed */
     int (*run)(void *context, gpubench_stream stream);   /* enqueue the work on stream */
     int (*verify)(void *context, gpubench *bench);       /* judge what the last run left behind */
     void (*teardown)(void *context);                     /* undo setup, also a half-done one */
@@ -147,8 +147,8 @@ enum {
 };
 
 /* Memory for the case whose setup calls this, aligned to 512 bytes, freed after
- * teardown. Bytes written beyond either end are found after the timed loop and
- * fail the case. NULL if there is not enough: return GPUBENCH_OOM then. */
+ * teardown. What is written within 512 bytes of either end is found after the
+ * timed loop and fails the case. NULL if there is not enough: return GPUBENCH_OOM then. */
 void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
 
 /* Copies between any two kinds of memory, synchronously. 0 or a cudaError_t. */
@@ -157,10 +157,10 @@ int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t
 /* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
 int gpubench_fail(gpubench *bench, int status, const char *format, ...);
 
-/* Reports verify's finding; the columns max_error and tolerance show the last
- * one, or the first that failed. Returns GPUBENCH_OK, or GPUBENCH_MISMATCH if
- * error exceeds tolerance or is NaN, which ends the case whatever verify
- * returns. */
+/* Reports verify's finding; of several, the columns max_error and tolerance
+ * show the one nearest to its tolerance, or the first beyond it. Returns
+ * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or is NaN, which
+ * ends the case whatever verify returns. */
 int gpubench_check(gpubench *bench, double error, double tolerance);
 
 /* Adds a word to the row's flags. */
@@ -232,6 +232,7 @@ int gpubench_parse_count(const char *text, uint64_t *value);
 #include <limits.h>
 #include <locale.h>
 #include <regex.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -619,7 +620,7 @@ typedef struct gpubench_live {
     size_t count, capacity, next_check;
     double spent_s;
     uint64_t warmup, batch, turn;
-    int set_up, begun, done, ungated;
+    int set_up, begun, done, ungated, time_outs;
     double max_error, tolerance;
     int checked, check_failed, allocation_error;
     uint64_t device_bytes, needed_bytes, free_bytes;
@@ -681,7 +682,11 @@ struct gpubench {
     int has_filter, refused, device_open, lost, failed;
     const gpubench_backend *backend;
     gpubench_machine machine;
-    double nothing_us, overhead_us;
+    /* By the same method, for each mode: two events with nothing between them, a
+     * memset of 4 bytes, an empty kernel (CPU: an empty function). 0: unknown. */
+    double nothing_us[GPUBENCH_GRAPH + 1], memset_us[GPUBENCH_GRAPH + 1];
+    double overhead_us[GPUBENCH_GRAPH + 1];
+    double clock_step_us; /* the smallest difference that was seen between two times */
     gpubench_item *items;
     size_t item_count, group_count, filtered_out;
     size_t groups_done; /* by gpubench_run so far */
@@ -690,7 +695,9 @@ struct gpubench {
     uint64_t order; /* rows of this run so far */
     gpubench_live *current; /* whose setup, run or verify is executing */
     gpubench_allocation *allocations;
-    uint64_t run; /* 1 for the first process of --runs */
+    uint64_t run;    /* 1 for the first process of --runs */
+    int is_child;    /* one of the processes of --runs */
+    char *rows_path; /* where the processes of one invocation leave their rows, or NULL */
     char campaign[64];
     double last_progress_s;
     void *device_state; /* the backend's */
@@ -768,7 +775,8 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
 {
     gpubench_live *live = bench->current;
     int fine = error <= tolerance; /* false for NaN */
-    if (live && !live->check_failed) {
+    if (live && !live->check_failed &&
+        (!fine || !live->checked || error * live->tolerance > live->max_error * tolerance)) {
         live->max_error = error;
         live->tolerance = tolerance;
         live->checked = 1;
@@ -1192,8 +1200,8 @@ static void CUDART_CB gpubench_gate_wait(void *argument)
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&gate->mutex);
     while (!gate->open && !gate->timed_out)
-        if (pthread_cond_timedwait(&gate->changed, &gate->mutex, &until) == ETIMEDOUT && !gate->open)
-            gate->timed_out = 1;
+        if (pthread_cond_timedwait(&gate->changed, &gate->mutex, &until) == ETIMEDOUT)
+            gate->timed_out = !gate->open;
     pthread_mutex_unlock(&gate->mutex);
 }
 
@@ -1362,7 +1370,8 @@ static int gpubench_cuda_choose(gpubench *bench, int count)
     return -1;
 }
 
-static void gpubench_cuda_describe(gpubench *bench, int ordinal, const struct cudaDeviceProp *properties)
+static void gpubench_cuda_describe(gpubench *bench, int ordinal,
+                                   const struct cudaDeviceProp *properties)
 {
     gpubench_machine *machine = &bench->machine;
     int khz = 0, bits = 0, memory_khz = 0, version = 0;
@@ -1388,7 +1397,8 @@ static void gpubench_cuda_describe(gpubench *bench, int ordinal, const struct cu
 static int gpubench_cuda_explain(gpubench *bench, const char *what, cudaError_t code)
 {
     gpubench_message(bench, "--device %s: %s: %s: %s (--device cpu measures the CPU)",
-                     bench->settings.device, what, cudaGetErrorName(code), cudaGetErrorString(code));
+                     bench->settings.device, what, cudaGetErrorName(code),
+                     cudaGetErrorString(code));
     return 2;
 }
 
@@ -1478,7 +1488,8 @@ static void gpubench_cuda_release(void *base, int kind)
 
 static int gpubench_cuda_copy(void *destination, const void *source, size_t bytes)
 {
-    return (int)cudaMemcpy(destination, source, bytes, cudaMemcpyDefault);
+    cudaError_t code = cudaMemcpy(destination, source, bytes, cudaMemcpyDefault);
+    return (int)(code != cudaSuccess ? code : cudaDeviceSynchronize());
 }
 
 static int gpubench_cuda_fill(void *destination, int byte, size_t bytes, int kind)
@@ -1548,7 +1559,7 @@ static void gpubench_cuda_give_way(gpubench_live *live)
 {
     if (live->batch > 1) {
         live->batch /= 2;
-    } else {
+    } else if (++live->time_outs >= 2) { /* once may be the host's scheduler */
         live->ungated = 1;
         gpubench_add_flag(live, "ungated");
     }
@@ -1577,6 +1588,7 @@ static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
             gpubench_cuda_give_way(live);
             continue;
         }
+        live->time_outs = 0;
         if (code == 0)
             code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
         *us = gpubench_round_to_ns(ms * 1e3);
@@ -1597,19 +1609,30 @@ static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us
     return code;
 }
 
+/* How often to run a case whose first execution took first_s, so that what
+ * escapes the events piles up over 5 ms. A case with a reset runs once. */
+static uint64_t gpubench_hidden_work_batch(const gpubench_live *live, double first_s)
+{
+    if (live->item->one.reset || first_s > 5e-3)
+        return 1;
+    return first_s < 80e-6 ? 64 : (uint64_t)(5e-3 / first_s);
+}
+
 /* Work on another stream escapes the events. Repeated without a gate, it
  * piles up, and the device is still busy when the stop event has come. */
 static int gpubench_cuda_find_hidden_work(gpubench *bench, gpubench_live *live, double first_s)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    uint64_t batch = live->batch;
+    const gpubench_case *one = &live->item->one;
     double leftover_us = 0;
     int attempt, code = 0;
-    live->batch = first_s < 60e-6 ? 32 : first_s < 2e-3 ? (uint64_t)(2e-3 / first_s) : 1;
+    live->batch = gpubench_hidden_work_batch(live, first_s);
     for (attempt = 0; attempt < 3 && code == 0; attempt++) {
         float ms = 0;
         double stopped;
-        code = gpubench_cuda_enqueue(cuda, live, cuda->streams[0]);
+        code = one->reset ? one->reset(one->context, cuda->streams[0]) : 0;
+        if (code == 0)
+            code = gpubench_cuda_enqueue(cuda, live, cuda->streams[0]);
         if (code == 0)
             code = gpubench_cuda_wait(bench, cuda->stop);
         stopped = gpubench_now_s();
@@ -1621,7 +1644,7 @@ static int gpubench_cuda_find_hidden_work(gpubench *bench, gpubench_live *live, 
         if (leftover_us <= 50 + 100 * (double)ms) /* 10 % of the timed section */
             break;
     }
-    live->batch = batch;
+    live->batch = 1;
     if (code == 0 && attempt == 3)
         code = gpubench_fail(bench, GPUBENCH_FAILED,
                              "works outside the stream it was given: the device was busy for "
@@ -1715,6 +1738,11 @@ static const gpubench_backend gpubench_cuda_backend = {
     gpubench_cuda_error_name, gpubench_cuda_error_string, gpubench_cuda_read_state,
     gpubench_cuda_read_energy_mj};
 
+static int gpubench_run_memset(void *context, gpubench_stream stream)
+{
+    return (int)cudaMemsetAsync(((gpubench_cuda *)context)->flush, 0, 4, stream);
+}
+
 static int gpubench_run_empty(void *context, gpubench_stream stream)
 {
     const gpubench_cuda *cuda = (const gpubench_cuda *)context;
@@ -1766,7 +1794,8 @@ static double gpubench_take(gpubench *bench, gpubench_live *live)
 }
 
 /* Hot mode: long enough that the step of the clock (32 ns between events of an
- * H100) and what two events cost (1.25 us) stay under 0.1 %. */
+ * H100) and what two events cost (1.25 us) stay under 0.1 %, unless the launch
+ * queue holds no more. */
 static void gpubench_choose_batch(gpubench *bench, gpubench_live *live)
 {
     const double wanted_us = 1500;
@@ -1802,7 +1831,7 @@ static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
         window[count++] = us;
         elapsed = gpubench_now_s() - start;
     }
-    live->warmup += count;
+    live->warmup += count * live->batch;
     gpubench_describe(window, count, &statistics);
     return statistics.median;
 }
@@ -1871,11 +1900,15 @@ static void gpubench_begin(gpubench *bench, gpubench_live *live)
     live->spent_s = 0;
 }
 
-static void gpubench_stop(gpubench_live *live, const char *reason, int precise)
+/* Ends the sampling, and reads the clocks while the GPU is still warm. */
+static void gpubench_stop(gpubench *bench, gpubench_live *live, const char *reason, int precise)
 {
     gpubench_add_flag(live, reason);
     if (!precise)
         gpubench_add_flag(live, "imprecise");
+    if (live->count < bench->settings.min_samples)
+        gpubench_add_flag(live, "few-samples");
+    bench->backend->read_state(bench, live);
     live->done = 1;
 }
 
@@ -1896,11 +1929,11 @@ static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
                                       settings->precision * statistics.median;
     live->next_check = live->count + live->count / 8;
     if (precise && settled)
-        gpubench_stop(live, "stop=precision", 1);
+        gpubench_stop(bench, live, "stop=precision", 1);
     else if (full)
-        gpubench_stop(live, "stop=max-samples", precise);
+        gpubench_stop(bench, live, "stop=max-samples", precise);
     else if (late)
-        gpubench_stop(live, "stop=max-time", precise);
+        gpubench_stop(bench, live, "stop=max-time", precise);
 }
 
 static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
@@ -1964,13 +1997,18 @@ static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
 {
     unsigned mode = live->mode;
     uint64_t batch = live->batch, runs;
+    int ungated = live->ungated;
     double mj = 0;
     live->mode = GPUBENCH_HOT;
+    live->ungated = 1; /* a closed gate would add the energy of waiting */
     runs = gpubench_fill_energy_window(bench, live, &mj);
     if (runs > 0)
         live->energy_mj = mj / (double)runs;
+    else
+        gpubench_add_flag(live, "no-energy-counter");
     live->mode = mode;
     live->batch = batch;
+    live->ungated = ungated;
 }
 
 /* Leaves the outputs of exactly one run after a reset, on the timed buffers. */
@@ -2024,11 +2062,11 @@ static void gpubench_tear_down(gpubench *bench, gpubench_live *live)
 }
 
 /* Between two events with nothing in between there are 1.25 us on an H100,
- * with an empty kernel 3.1 us, with a memset of 4 bytes 2.05 us. */
-static int gpubench_launched_nothing(const gpubench *bench, double sample_us)
+ * with a memset of 4 bytes 2.05 us, with an empty kernel 3.1 us. */
+static int gpubench_launched_nothing(const gpubench *bench, const gpubench_live *live, double us)
 {
-    double step = bench->overhead_us - bench->nothing_us;
-    return bench->nothing_us > 0 && step > 0 && sample_us < bench->nothing_us + 0.25 * step;
+    double nothing_us = bench->nothing_us[live->mode];
+    return nothing_us > 0 && us < 0.5 * (nothing_us + bench->memset_us[live->mode]);
 }
 
 /* Multiply-adds of the tensor cores (dense) or the f32 units, counted as two
@@ -2040,7 +2078,7 @@ static double gpubench_flops_per_clock(int capability, const char *dtype)
     switch (capability) {
     case 80: return half ? 2048 : tf32 ? 1024 : single ? 128 : 0;
     case 86:
-    case 89: return half ? 1024 : tf32 ? 256 : single ? 256 : 0;
+    case 89: return half ? 1024 : tf32 ? 512 : single ? 256 : 0;
     case 90: return half ? 4096 : tf32 ? 2048 : single ? 256 : 0;
     case 100: return half ? 8192 : tf32 ? 4096 : single ? 256 : 0;
     default: return 0;
@@ -2055,6 +2093,8 @@ static double gpubench_share_of_peak(const gpubench *bench, const gpubench_case 
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)one->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)one->flops / us * 1e6 / flop_peak : 0;
+    if (one->flops > 0 && flop_peak == 0)
+        return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
 }
 
@@ -2108,18 +2148,20 @@ static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
 static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live,
                                 const gpubench_statistics *statistics, gpubench_row *row)
 {
+    /* A time is known to half a step of the clock, however many agree on it. */
+    const double half_step = bench->clock_step_us / 2 / (double)live->batch;
     const double times[] = {statistics->min, statistics->p5, statistics->p25, statistics->median,
                             statistics->p75, statistics->p95, statistics->p99, statistics->max,
-                            statistics->mean, statistics->stddev, statistics->ci95_low,
-                            statistics->ci95_high};
+                            statistics->mean, statistics->stddev, statistics->ci95_low - half_step,
+                            statistics->ci95_high + half_step};
     size_t i;
     gpubench_set_count(row, GPUBENCH_COLUMN_samples, statistics->count);
     gpubench_set_count(row, GPUBENCH_COLUMN_batch, live->batch);
     gpubench_set_count(row, GPUBENCH_COLUMN_warmup, live->warmup);
     for (i = 0; i < GPUBENCH_COUNT_OF(times); i++)
         gpubench_set_number(row, GPUBENCH_COLUMN_min_us + (int)i, times[i]);
-    if (bench->overhead_us > 0)
-        gpubench_set_number(row, GPUBENCH_COLUMN_overhead_us, bench->overhead_us);
+    if (bench->overhead_us[live->mode] > 0)
+        gpubench_set_number(row, GPUBENCH_COLUMN_overhead_us, bench->overhead_us[live->mode]);
 }
 
 static void gpubench_fill_work(const gpubench *bench, const gpubench_live *live, double median_us,
@@ -2157,8 +2199,10 @@ static void gpubench_fill_state(const gpubench_live *live, gpubench_row *row)
 static void gpubench_add_warnings(const gpubench *bench, gpubench_live *live, double median_us)
 {
     const gpubench_case *one = &live->item->one;
-    if (bench->overhead_us > 0 && median_us * (double)live->batch < 2 * bench->overhead_us)
+    if (median_us < 2 * bench->overhead_us[live->mode])
         gpubench_add_flag(live, "near-overhead");
+    if (bench->clock_step_us / (double)live->batch > bench->settings.precision * median_us)
+        gpubench_add_flag(live, "coarse-clock");
     if (one->bytes > 0 && one->bytes <= bench->machine.l2_bytes)
         gpubench_add_flag(live, "fits-l2");
     if (gpubench_share_of_peak(bench, one, median_us) > 1)
@@ -2203,12 +2247,11 @@ static void gpubench_report_live(gpubench *bench, gpubench_live *live)
         live->status = "failed";
         snprintf(live->reason, sizeof live->reason, "no sample was taken");
     }
-    if (!live->status &&
-        gpubench_launched_nothing(bench, statistics.median * (double)live->batch)) {
+    if (!live->status && gpubench_launched_nothing(bench, live, statistics.median)) {
         live->status = "failed";
         snprintf(live->reason, sizeof live->reason,
-                 "launched nothing on the stream it was given: %.3f us between the events",
-                 statistics.median * (double)live->batch);
+                 "launched nothing on the stream it was given: %.3f us as with nothing at all",
+                 statistics.median);
     }
     if (live->status)
         gpubench_describe_failure(bench, live);
@@ -2244,6 +2287,11 @@ static const gpubench_row *gpubench_find_row(const gpubench *bench, const gpuben
     return NULL;
 }
 
+static unsigned gpubench_modes_of(const gpubench *bench, const gpubench_item *item)
+{
+    return (item->one.modes ? item->one.modes : ~0u) & bench->settings.modes;
+}
+
 /* Every step for all cases of the unit before the next step. */
 static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
 {
@@ -2258,7 +2306,6 @@ static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
         if (lives[i].status)
             continue;
         bench->current = &lives[i];
-        bench->backend->read_state(bench, &lives[i]);
         if (bench->settings.energy)
             gpubench_measure_energy(bench, &lives[i]);
         if (!lives[i].status)
@@ -2276,8 +2323,8 @@ static void gpubench_measure_unit(gpubench *bench, const gpubench_item *items, s
         (const gpubench_item **)gpubench_must(calloc(count, sizeof *again));
     size_t used = 0, again_count = 0, i;
     for (i = 0; i < count; i++) {
-        unsigned modes = items[i].one.modes ? items[i].one.modes : ~0u;
-        if ((modes & mode) == 0 || gpubench_find_row(bench, &items[i], mode))
+        if ((gpubench_modes_of(bench, &items[i]) & mode) == 0 ||
+            gpubench_find_row(bench, &items[i], mode))
             continue;
         lives[used].item = &items[i];
         lives[used++].mode = mode;
@@ -2315,62 +2362,109 @@ static void gpubench_profile(gpubench *bench, const gpubench_item *item)
         gpubench_blame(bench, &live, code, "run");
     if (!live.done)
         gpubench_verify(bench, &live);
-    gpubench_tear_down(bench, &live);
+    if (!bench->lost)
+        gpubench_tear_down(bench, &live);
     if (live.status)
         gpubench_describe_failure(bench, &live);
 }
 
+/* The smallest difference between two of the sorted times. */
+static void gpubench_note_clock_step(gpubench *bench, const double *sorted, size_t count)
+{
+    size_t i;
+    for (i = 1; i < count; i++) {
+        double step = sorted[i] - sorted[i - 1];
+        if (step > 0.0005 && (bench->clock_step_us == 0 || step < bench->clock_step_us))
+            bench->clock_step_us = step;
+    }
+}
+
+/* Samples of a case that always works. 0 or a code. */
+static int gpubench_sample_known(gpubench *bench, gpubench_live *live, double *median_us)
+{
+    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : 240, discarded = wanted / 4;
+    gpubench_statistics statistics;
+    double us;
+    size_t i;
+    int code = bench->backend->begin(bench, live);
+    if (live->mode == GPUBENCH_HOT)
+        live->batch = 256;
+    for (i = 0; i < wanted + discarded && code == 0; i++) {
+        code = bench->backend->sample(bench, live, &us);
+        if (code == 0 && i >= discarded)
+            gpubench_keep_sample(live, us / (double)live->batch);
+    }
+    if (code == 0) {
+        gpubench_describe(live->samples, live->count, &statistics);
+        *median_us = statistics.median;
+        if (live->mode == GPUBENCH_COLD)
+            gpubench_note_clock_step(bench, live->samples, live->count);
+    }
+    bench->backend->end(live);
+    free(live->samples);
+    return code;
+}
+
 /* What the method costs when there is nothing, or nearly nothing, to measure. */
-static double gpubench_calibrate(gpubench *bench, int (*run)(void *, gpubench_stream),
-                                 void *context)
+static int gpubench_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
+                              double *median_us)
 {
     gpubench_item item;
     gpubench_live live;
-    gpubench_statistics statistics;
-    double us;
+    int code;
     memset(&item, 0, sizeof item);
     memset(&live, 0, sizeof live);
     item.one.run = run;
-    item.one.context = context;
-    item.key = (char *)"overhead";
+    item.one.context = bench->device_state;
+    item.key = (char *)(uintptr_t)"overhead";
     live.item = &item;
-    live.mode = GPUBENCH_COLD;
+    live.mode = mode;
     live.batch = 1;
-    live.ungated = 1; /* the first launch loads the module */
     bench->current = &live;
-    statistics.median = 0;
-    if (bench->backend->sample(bench, &live, &us) == 0) {
-        live.ungated = 0;
-        while (live.count < 240 && bench->backend->sample(bench, &live, &us) == 0)
-            gpubench_keep_sample(&live, us);
-        if (live.count == 240)
-            gpubench_describe(live.samples, live.count, &statistics);
-    }
-    free(live.samples);
+    code = gpubench_sample_known(bench, &live, median_us);
+    if (code != 0)
+        gpubench_message(bench, "cannot measure an empty launch: %s",
+                         code > 0 ? bench->backend->error_string(code) : live.reason);
     bench->current = NULL;
-    return statistics.median;
+    return code;
 }
 
-static void gpubench_measure_overhead(gpubench *bench)
+static int gpubench_calibrate_mode(gpubench *bench, unsigned mode)
 {
+    int code = 0;
 #if GPUBENCH_CUDA
     if (bench->backend == &gpubench_cuda_backend) {
-        gpubench_cuda *cuda = gpubench_cuda_of(bench);
-        bench->nothing_us = gpubench_calibrate(bench, gpubench_run_nothing, NULL);
-        if (cuda->empty_function)
-            bench->overhead_us = gpubench_calibrate(bench, gpubench_run_empty, cuda);
-        return;
+        if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
+            code = gpubench_calibrate(bench, mode, gpubench_run_nothing, &bench->nothing_us[mode]);
+        if (code == 0)
+            code = gpubench_calibrate(bench, mode, gpubench_run_memset, &bench->memset_us[mode]);
+        if (code == 0 && gpubench_cuda_of(bench)->empty_function)
+            code = gpubench_calibrate(bench, mode, gpubench_run_empty, &bench->overhead_us[mode]);
+        return code;
     }
 #endif
-    bench->overhead_us = gpubench_calibrate(bench, gpubench_run_nothing, NULL);
+    if (mode != GPUBENCH_GRAPH)
+        code = gpubench_calibrate(bench, mode, gpubench_run_nothing, &bench->overhead_us[mode]);
+    return code;
+}
+
+static int gpubench_measure_overhead(gpubench *bench)
+{
+    unsigned mode;
+    int code = 0;
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_GRAPH && code == 0; mode *= 2)
+        if (bench->settings.modes & mode)
+            code = gpubench_calibrate_mode(bench, mode);
+    return code;
 }
 
 /* ==== the table =========================================================== */
 
 /* One line of the table: a row, or all runs of a case. */
 typedef struct gpubench_line {
-    const gpubench_row *row;         /* the first run's identity, the worst run's status */
-    double median_us, spread, p95_us; /* spread: interval's width, or range of the runs; fractions */
+    const gpubench_row *row; /* the first run's identity, the worst run's status */
+    double median_us, p95_us;
+    double spread; /* fraction: the interval's width, or the range of the runs */
     double gb_per_s, tflop_per_s, share;
     size_t runs;
 } gpubench_line;
@@ -2510,7 +2604,8 @@ static void gpubench_print_table(const gpubench *bench, FILE *file)
     for (i = 0; i < bench->row_count; i++) {
         for (w = 0; w < GPUBENCH_COUNT_OF(widths); w++) {
             const char *text = gpubench_text(&bench->rows[i], gpubench_identity_columns[w]);
-            int least = *text ? (int)strlen(gpubench_column_names[gpubench_identity_columns[w]]) : 0;
+            const char *head = gpubench_column_names[gpubench_identity_columns[w]];
+            int least = *text ? (int)strlen(head) : 0;
             int width = (int)strlen(text) > least ? (int)strlen(text) : least;
             widths[w] = width > widths[w] ? width : widths[w];
         }
@@ -2531,15 +2626,16 @@ static void gpubench_print_table(const gpubench *bench, FILE *file)
 /* ==== the file ============================================================ */
 
 /* What --csv names, links followed, and whether a temporary file can take its
- * place: a device or a pipe has to be written itself. */
+ * place: a device or a pipe has to be written itself, and a link that leads
+ * nowhere is refused. */
 static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capacity)
 {
     const char *csv = bench->settings.csv;
     char real[PATH_MAX];
-    struct stat found;
+    struct stat found, link;
     int exists = stat(csv, &found) == 0, regular = exists && S_ISREG(found.st_mode);
     snprintf(path, capacity, "%s", regular && realpath(csv, real) ? real : csv);
-    return !exists || regular;
+    return regular || (!exists && lstat(csv, &link) != 0);
 }
 
 static void gpubench_temporary_path(const char *path, char *temporary, size_t capacity)
@@ -2552,23 +2648,25 @@ static void gpubench_try_path(gpubench *bench)
 {
     const char *csv = bench->settings.csv;
     char path[PATH_MAX], temporary[PATH_MAX + 32];
-    int replaceable, file;
+    struct stat found;
+    int code, file;
     if (!csv || !strcmp(csv, "-"))
         return;
-    replaceable = gpubench_resolve_csv(bench, path, sizeof path);
-    gpubench_temporary_path(path, temporary, sizeof temporary);
-    file = open(path, O_WRONLY); /* tells a directory and a file that is not ours to write */
-    if (replaceable && (file >= 0 || errno == ENOENT)) {
-        if (file >= 0)
+    errno = EISDIR;
+    if (gpubench_resolve_csv(bench, path, sizeof path)) {
+        gpubench_temporary_path(path, temporary, sizeof temporary);
+        code = access(path, W_OK) != 0 && errno != ENOENT;
+        file = code ? -1 : open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        code = file < 0;
+        if (file >= 0) {
             close(file);
-        file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (file >= 0)
             unlink(temporary);
+        }
+    } else { /* opening a pipe would tell its reader that all is over */
+        code = stat(path, &found) != 0 || S_ISDIR(found.st_mode) || access(path, W_OK) != 0;
     }
-    if (file < 0 || !*csv)
+    if (code != 0 || !*csv)
         gpubench_usage_error(bench, "--csv '%s': %s", csv, strerror(*csv ? errno : ENOENT));
-    if (file >= 0)
-        close(file);
 }
 
 static int gpubench_write_rows(const gpubench *bench, FILE *file)
@@ -2581,15 +2679,12 @@ static int gpubench_write_rows(const gpubench *bench, FILE *file)
 }
 
 /* To a temporary file that then takes the name: whoever reads the name sees
- * the old rows or all new ones. 0, or -1 after a message. */
-static int gpubench_write_csv(const gpubench *bench)
+ * the old rows or all new ones. */
+static int gpubench_replace_file(const gpubench *bench, const char *path, int replaceable)
 {
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
-    int replaceable, failed;
+    char temporary[PATH_MAX + 32];
     FILE *file;
-    if (!strcmp(bench->settings.csv, "-"))
-        return gpubench_write_rows(bench, stdout);
-    replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+    int failed;
     gpubench_temporary_path(path, temporary, sizeof temporary);
     file = fopen(replaceable ? temporary : path, "w");
     failed = !file || gpubench_write_rows(bench, file) != 0;
@@ -2597,24 +2692,53 @@ static int gpubench_write_csv(const gpubench *bench)
         failed = fclose(file) != 0 || failed;
     if (!failed && replaceable)
         failed = rename(temporary, path) != 0;
-    if (failed) {
-        gpubench_message(bench, "--csv '%s': %s", bench->settings.csv, strerror(errno));
-        if (replaceable)
-            unlink(temporary);
+    if (failed && replaceable) {
+        int reason = errno;
+        unlink(temporary);
+        errno = reason;
     }
     return failed ? -1 : 0;
 }
 
+/* 0, or -1 after a message. */
+static int gpubench_write_csv(const gpubench *bench)
+{
+    char path[PATH_MAX];
+    int code;
+    if (!strcmp(bench->settings.csv, "-")) {
+        code = gpubench_write_rows(bench, stdout);
+    } else {
+        int replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+        code = gpubench_replace_file(bench, path, replaceable);
+    }
+    if (code != 0)
+        gpubench_message(bench, "--csv '%s': %s", bench->settings.csv, strerror(errno));
+    return code;
+}
+
 /* ==== processes =========================================================== */
 
-/* Set for the processes that this one starts, or becomes. */
+/* Set for the processes that this one starts, or becomes, and taken out of the
+ * environment by them: what a case starts is none of them. */
 #define GPUBENCH_ENV_RUN "GPUBENCH_INTERNAL_RUN"
 #define GPUBENCH_ENV_ROWS "GPUBENCH_INTERNAL_ROWS"
 #define GPUBENCH_ENV_CAMPAIGN "GPUBENCH_INTERNAL_CAMPAIGN"
 
-static int gpubench_is_child(void)
+static int gpubench_set_environment(const gpubench *bench, uint64_t run)
 {
-    return getenv(GPUBENCH_ENV_RUN) != NULL;
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)run);
+    return setenv(GPUBENCH_ENV_ROWS, bench->rows_path, 1) != 0 ||
+           setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0 ||
+           (run > 0 && setenv(GPUBENCH_ENV_RUN, number, 1) != 0);
+}
+
+/* Replaces this process by a fresh one of the same program; run 0: no child. */
+static void gpubench_execute_again(const gpubench *bench, uint64_t run)
+{
+    if (gpubench_set_environment(bench, run) == 0)
+        execv("/proc/self/exe", bench->argv);
+    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
 }
 
 static void gpubench_import_rows(gpubench *bench, const char *path)
@@ -2649,63 +2773,62 @@ static int gpubench_export_rows(const gpubench *bench, const char *path)
     return failed ? -1 : 0;
 }
 
-static int gpubench_make_rows_file(const gpubench *bench, char *path, size_t capacity)
+static int gpubench_make_rows_file(gpubench *bench)
 {
     const char *folder = getenv("TMPDIR");
+    char path[PATH_MAX];
     int file;
-    snprintf(path, capacity, "%s/gpubench.XXXXXX", folder && *folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%s/gpubench.XXXXXX", folder && *folder ? folder : "/tmp");
     file = mkstemp(path);
     if (file < 0) {
         gpubench_message(bench, "%s: %s", path, strerror(errno));
         return -1;
     }
     close(file);
-    return setenv(GPUBENCH_ENV_ROWS, path, 1);
+    bench->rows_path = gpubench_duplicate(path);
+    return 0;
 }
 
 /* A context that an error destroyed is lost for the process, so the process
  * replaces itself: the new one knows the rows so far and measures the rest. */
 static void gpubench_start_over(gpubench *bench)
 {
-    char path[PATH_MAX];
-    const char *known = getenv(GPUBENCH_ENV_ROWS);
-    if (bench->row_count == bench->rows_imported)
+    if (bench->row_count == bench->rows_imported) {
+        gpubench_message(bench, "the GPU does not recover: the other cases are not measured");
+        bench->failed = 1;
         return; /* no progress: starting over would never end */
-    if (known)
-        snprintf(path, sizeof path, "%s", known);
-    else if (gpubench_make_rows_file(bench, path, sizeof path) != 0)
-        return;
-    if (gpubench_export_rows(bench, path) != 0 ||
-        setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0)
-        return;
-    gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
-    fflush(NULL);
-    execv("/proc/self/exe", bench->argv);
-    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
+    }
+    if ((bench->rows_path || gpubench_make_rows_file(bench) == 0) &&
+        gpubench_export_rows(bench, bench->rows_path) == 0) {
+        gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
+        fflush(NULL);
+        gpubench_execute_again(bench, bench->is_child ? bench->run : 0);
+    }
     bench->rows_imported = bench->row_count;
+    bench->failed = 1;
 }
 
 /* One run in a fresh process. Its exit status, or 1 if a signal ended it. */
-static int gpubench_spawn_run(gpubench *bench, uint64_t run)
+static int gpubench_spawn_run(const gpubench *bench, uint64_t run)
 {
-    char number[32];
     int status = 0;
     pid_t child;
-    snprintf(number, sizeof number, "%llu", (unsigned long long)run);
     fflush(NULL);
     child = fork();
     if (child == 0) {
-        if (setenv(GPUBENCH_ENV_RUN, number, 1) == 0)
-            execv("/proc/self/exe", bench->argv);
-        gpubench_message(bench, "cannot start run %s: %s", number, strerror(errno));
+        gpubench_execute_again(bench, run);
         _exit(2);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child) {
-        gpubench_message(bench, "cannot start run %s: %s", number, strerror(errno));
+    while (child > 0 && waitpid(child, &status, 0) != child && errno == EINTR)
+        continue;
+    if (child < 0) {
+        gpubench_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
+                         strerror(errno));
         return 2;
     }
     if (WIFSIGNALED(status)) {
-        gpubench_message(bench, "run %s: ended by signal %d", number, WTERMSIG(status));
+        gpubench_message(bench, "run %llu: ended by signal %d", (unsigned long long)run,
+                         WTERMSIG(status));
         return 1;
     }
     return WEXITSTATUS(status);
@@ -2714,6 +2837,8 @@ static int gpubench_spawn_run(gpubench *bench, uint64_t run)
 static int gpubench_report(gpubench *bench)
 {
     FILE *table = bench->settings.csv && !strcmp(bench->settings.csv, "-") ? stderr : stdout;
+    if (bench->row_count == 0)
+        return 2; /* said before; an empty file would replace a good one */
     if (!bench->settings.quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (!bench->settings.quiet)
@@ -2723,26 +2848,43 @@ static int gpubench_report(gpubench *bench)
     return bench->failed ? 1 : 0;
 }
 
-/* --runs N: never returns. */
+static volatile sig_atomic_t gpubench_interrupted;
+
+static void gpubench_interrupt(int signal_number)
+{
+    (void)signal_number;
+    gpubench_interrupted = 1;
+}
+
+/* The runs that ended before the user lost patience are kept. */
+static void gpubench_catch_interrupts(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = gpubench_interrupt;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* --runs N: never returns. What some runs measured is kept though others could
+ * not measure, or were interrupted; the status tells. */
 static void gpubench_run_processes(gpubench *bench)
 {
-    char path[PATH_MAX];
     uint64_t run;
-    int worst = 0;
-    if (gpubench_make_rows_file(bench, path, sizeof path) != 0 ||
-        setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0)
+    int worst = 0, status;
+    if (gpubench_make_rows_file(bench) != 0)
         exit(2);
-    for (run = 1; run <= bench->settings.runs && worst < 2; run++) {
-        int status = gpubench_spawn_run(bench, run);
+    gpubench_catch_interrupts();
+    for (run = 1; run <= bench->settings.runs && worst < 2 && !gpubench_interrupted; run++) {
+        status = gpubench_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
-    gpubench_import_rows(bench, path);
-    unlink(path);
-    if (worst < 2) {
-        int status = gpubench_report(bench);
-        worst = status > worst ? status : worst;
-    }
-    exit(worst);
+    gpubench_import_rows(bench, bench->rows_path);
+    unlink(bench->rows_path);
+    status = gpubench_report(bench);
+    if (bench->row_count > 0 && (worst > 0 || gpubench_interrupted) && status == 0)
+        status = 1;
+    exit(status);
 }
 
 /* ==== command line ======================================================== */
@@ -2821,6 +2963,7 @@ static void gpubench_take_modes(gpubench *bench, const char *text)
 {
     static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, 0};
     const char *at = text;
+    bench->settings.mode = text ? text : "cold";
     bench->settings.modes = GPUBENCH_COLD;
     if (!text)
         return;
@@ -2889,12 +3032,12 @@ static int gpubench_find_option(const char *argument, const gpubench_option *opt
 
 /* Sorts the command line into given[], one text per option: "" for an option
  * without a value, NULL for one that is not there. */
-static void gpubench_read_arguments(gpubench *bench, const gpubench_option *options, size_t count,
-                                    const char **given)
+static void gpubench_read_arguments(gpubench *bench, int argc, const gpubench_option *options,
+                                    size_t count, const char **given)
 {
-    char **at;
-    for (at = bench->argv + 1; *at && !bench->refused; at++) {
-        const char *name = *at, *value;
+    int i;
+    for (i = 1; i < argc && !bench->refused; i++) {
+        const char *name = bench->argv[i], *value;
         int option = gpubench_find_option(name, options, count, &value);
         int takes = option >= 0 && ((size_t)option < count ||
                                     gpubench_builtin[(size_t)option - count].argument != NULL);
@@ -2904,10 +3047,10 @@ static void gpubench_read_arguments(gpubench *bench, const gpubench_option *opti
             gpubench_usage_error(bench, "%s: given twice", name);
         else if (!takes && value)
             gpubench_usage_error(bench, "%s: takes no value", name);
-        else if (takes && !value && !at[1])
+        else if (takes && !value && i + 1 == argc)
             gpubench_usage_error(bench, "%s: wants a value", name);
         else
-            given[option] = !takes ? "" : value ? value : *++at;
+            given[option] = !takes ? "" : value ? value : bench->argv[++i];
     }
 }
 
@@ -2943,6 +3086,9 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
     settings->filter = gpubench_given(given, "--filter");
     settings->csv = gpubench_given(given, "--csv");
     settings->campaign = gpubench_given(given, "--campaign");
+    if (settings->campaign && (!*settings->campaign || strlen(settings->campaign) > 63))
+        gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
+                             settings->campaign);
     gpubench_take_device(bench, gpubench_given(given, "--device"));
     settings->max_time_s = gpubench_choose_backend(settings) == &gpubench_host_backend ? 0.25 : 1;
     gpubench_take_modes(bench, gpubench_given(given, "--mode"));
@@ -2980,12 +3126,10 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
 
 static void gpubench_name_campaign(gpubench *bench)
 {
-    const char *inherited = getenv(GPUBENCH_ENV_CAMPAIGN);
     time_t now = time(NULL);
     struct tm utc;
-    if (inherited || bench->settings.campaign)
-        snprintf(bench->campaign, sizeof bench->campaign, "%s",
-                 inherited ? inherited : bench->settings.campaign);
+    if (bench->settings.campaign)
+        snprintf(bench->campaign, sizeof bench->campaign, "%s", bench->settings.campaign);
     else
         strftime(bench->campaign, sizeof bench->campaign, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
 }
@@ -2994,15 +3138,24 @@ static void gpubench_name_campaign(gpubench *bench)
 static void gpubench_join_processes(gpubench *bench)
 {
     const char *rows = getenv(GPUBENCH_ENV_ROWS), *run = getenv(GPUBENCH_ENV_RUN);
+    const char *campaign = getenv(GPUBENCH_ENV_CAMPAIGN);
     bench->run = 1;
+    if (campaign)
+        snprintf(bench->campaign, sizeof bench->campaign, "%s", campaign);
     if (run && gpubench_parse_count(run, &bench->run) != 0)
         gpubench_usage_error(bench, "%s='%s': not a run's number", GPUBENCH_ENV_RUN, run);
-    if (rows && !bench->refused)
+    if (rows && !bench->refused) {
+        bench->rows_path = gpubench_duplicate(rows);
         gpubench_import_rows(bench, rows);
+    }
     if (run) {
+        bench->is_child = 1;
         bench->settings.quiet = 1;
         bench->settings.csv = NULL;
     }
+    unsetenv(GPUBENCH_ENV_ROWS);
+    unsetenv(GPUBENCH_ENV_RUN);
+    unsetenv(GPUBENCH_ENV_CAMPAIGN);
 }
 
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
@@ -3011,11 +3164,10 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     size_t total = option_count + GPUBENCH_COUNT_OF(gpubench_builtin), i;
     const char **given = (const char **)gpubench_must(calloc(total, sizeof *given));
     gpubench *bench = (gpubench *)gpubench_must(calloc(1, sizeof *bench));
-    (void)argc;
     bench->suite = gpubench_duplicate(suite);
     bench->argv = argv;
     gpubench_default_settings(&bench->settings);
-    gpubench_read_arguments(bench, options, option_count, given);
+    gpubench_read_arguments(bench, argc, options, option_count, given);
     for (i = 0; i < option_count; i++)
         *options[i].value = given[i];
     if (!bench->refused && gpubench_given(given + option_count, "--help")) {
@@ -3027,13 +3179,13 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     free(given);
     bench->backend = gpubench_choose_backend(&bench->settings);
     gpubench_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
-    if (!bench->refused && !gpubench_is_child())
-        gpubench_try_path(bench);
     gpubench_name_campaign(bench);
-    if (!bench->refused && bench->settings.runs > 1 && !gpubench_is_child() &&
+    gpubench_join_processes(bench);
+    if (!bench->refused && !bench->is_child)
+        gpubench_try_path(bench);
+    if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
         gpubench_run_processes(bench);
-    gpubench_join_processes(bench);
     return bench;
 }
 
@@ -3133,7 +3285,7 @@ static void gpubench_run_group(gpubench *bench, size_t group)
         first++;
     while (first + count < bench->item_count && bench->items[first + count].group == group)
         count++;
-    for (i = 0; i < count && bench->settings.profile; i++)
+    for (i = 0; i < count && bench->settings.profile && !bench->lost; i++)
         gpubench_profile(bench, &bench->items[first + i]);
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_GRAPH && !bench->settings.profile; mode *= 2)
         if ((bench->settings.modes & mode) && !bench->lost)
@@ -3149,11 +3301,18 @@ static void gpubench_list(const gpubench *bench)
 
 static void gpubench_check_queue(gpubench *bench)
 {
+    unsigned modes = 0;
+    size_t i;
+    for (i = 0; i < bench->item_count; i++)
+        modes |= gpubench_modes_of(bench, &bench->items[i]);
     if (bench->item_count == 0 && bench->filtered_out > 0)
         gpubench_usage_error(bench, "--filter '%s' matches none of the %llu cases",
                              bench->settings.filter, (unsigned long long)bench->filtered_out);
     else if (bench->item_count == 0)
         gpubench_usage_error(bench, "there is no case to measure");
+    else if (modes == 0)
+        gpubench_usage_error(bench, "--mode '%s': no case can be measured in it",
+                             bench->settings.mode);
 }
 
 void gpubench_run(gpubench *bench)
@@ -3165,18 +3324,19 @@ void gpubench_run(gpubench *bench)
         return;
     if (!bench->device_open) {
         bench->device_open = 1;
-        if (bench->backend->open(bench) != 0) {
-            bench->refused = 1;
+        if (bench->backend->open(bench) != 0 ||
+            (!bench->settings.profile && gpubench_measure_overhead(bench) != 0)) {
+            bench->failed = 1;
+            bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
             return;
         }
-        gpubench_measure_overhead(bench);
     }
     order = gpubench_shuffle_groups(bench, count);
     for (i = 0; i < count && !bench->lost; i++)
         gpubench_run_group(bench, order[i]);
     bench->groups_done = bench->group_count;
     free(order);
-    if (bench->lost)
+    if (bench->lost && !bench->settings.profile)
         gpubench_start_over(bench);
 }
 
@@ -3198,13 +3358,13 @@ static void gpubench_free(gpubench *bench)
         regfree(&bench->filter);
     free(bench->items);
     free(bench->rows);
+    free(bench->rows_path);
     free(bench->suite);
     free(bench);
 }
 
 int gpubench_close(gpubench *bench)
 {
-    const char *rows = getenv(GPUBENCH_ENV_ROWS);
     int status = 0;
     if (!bench->refused && (bench->groups_done < bench->group_count || bench->group_count == 0))
         gpubench_run(bench);
@@ -3214,12 +3374,12 @@ int gpubench_close(gpubench *bench)
         gpubench_list(bench);
     else if (bench->settings.profile)
         status = bench->failed;
-    else if (gpubench_is_child())
-        status = gpubench_export_rows(bench, rows) != 0 ? 2 : bench->failed;
+    else if (bench->is_child)
+        status = gpubench_export_rows(bench, bench->rows_path) != 0 ? 2 : bench->failed;
     else
         status = gpubench_report(bench);
-    if (rows && !gpubench_is_child())
-        unlink(rows);
+    if (bench->rows_path && !bench->is_child)
+        unlink(bench->rows_path);
     gpubench_free(bench);
     return status;
 }

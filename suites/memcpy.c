@@ -138,7 +138,7 @@ static void queue_defaults(suite *s)
 {
     int cuda = gpubench_is_cuda(s->bench);
     const int64_t *sizes = cuda ? gpu_sizes : cpu_sizes;
-    size_t count = cuda ? sizeof gpu_sizes / sizeof *gpu_sizes : sizeof cpu_sizes / sizeof *cpu_sizes;
+    size_t count = (cuda ? sizeof gpu_sizes : sizeof cpu_sizes) / sizeof *sizes;
     for (size_t i = 0; i < count; i++)
         queue_size(s, &sizes[i]);
 }
@@ -146,7 +146,8 @@ static void queue_defaults(suite *s)
 int main(int argc, char **argv)
 {
     static const char *const keys[] = {"bytes"};
-    suite s = suite_open("memcpy", "'bytes=4096; bytes=1048576' instead of the defaults", argc, argv);
+    suite s = suite_open("memcpy", "'bytes=4096; bytes=1048576' instead of the defaults", argc,
+                         argv);
     if (!suite_for_each_shape(&s, keys, 1, queue_size))
         queue_defaults(&s);
     return suite_close(&s);

@@ -72,8 +72,8 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
                          void (*use)(suite *s, const int64_t *values));
 
 /* Queues, as one interleaved group, every variant of operation that takes
- * dtype on the backend that is measured, unless --dtype leaves dtype out. params, bytes and flops describe the
- * shape; args is copied for each. */
+ * dtype on the backend that is measured, unless --dtype leaves dtype out.
+ * params, bytes and flops describe the shape; args is copied for each. */
 void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype, const char *params,
                  const void *args, uint64_t bytes, uint64_t flops);
 

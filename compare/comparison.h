@@ -1,0 +1,96 @@
+/* Pairs the cases of two sides, says what became of each, and gives those that
+ * can be judged to the verdict rule. */
+#ifndef GPUBENCH_COMPARE_COMPARISON_H
+#define GPUBENCH_COMPARE_COMPARISON_H
+
+#include "outcome.h"
+#include "results.h"
+#include "verdict.h"
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The exit status of the program. */
+enum { EXIT_FINE = 0, EXIT_WORSE = 1, EXIT_CANNOT_JUDGE = 2 };
+
+struct settings {
+    struct rule rule;
+    const struct metric *metric;
+    const regex_t *filter; /* on the case's label; NULL takes every case */
+    bool subset;           /* cases may be missing in current */
+    bool ignore_device;
+};
+
+struct case_result {
+    uint32_t case_id;
+    uint32_t baseline_case_id; /* another one where variants are compared */
+    enum outcome outcome;
+    struct problem problem;
+    double baseline_median; /* of the metric; NAN without values */
+    double current_median;
+    struct evidence evidence; /* these three only where judged */
+    struct judgement judgement;
+    double smallest_change;
+};
+
+/* A run that stands far from the others of its side. Those of the baseline are
+ * left out; those of current count, and are named. */
+struct far_run {
+    const struct row *row;
+    size_t result;
+    bool in_baseline;
+    double change; /* against the median of its side, as a fraction */
+};
+
+struct comparison {
+    const struct settings *settings;
+    const struct catalogue *catalogue;
+    const struct results *baseline;
+    const struct results *current; /* the same results where variants are compared */
+    bool of_variants;
+    struct case_result *results;
+    size_t count;
+    struct far_run *far_runs;
+    size_t far_count;
+    size_t far_capacity;
+    size_t common; /* cases with rows on both sides */
+    const struct row *device_row; /* a row on another device than its case's first, or NULL */
+    const struct row *device_first;
+    bool device_row_in_baseline;
+    size_t device_cases; /* how many cases have such a row */
+};
+
+/* comparison_free is due either way; false means that memory ran out. */
+bool compare_sides(struct comparison *comparison, const struct settings *settings,
+                   const struct catalogue *catalogue, const struct results *baseline,
+                   const struct results *current);
+
+/* Within one side, each variant against the first of its case. */
+bool compare_variants(struct comparison *comparison, const struct settings *settings,
+                      const struct catalogue *catalogue, const struct results *results);
+
+void comparison_free(struct comparison *comparison);
+
+size_t count_outcomes(const struct comparison *comparison, enum outcome outcome);
+size_t count_verdicts(const struct comparison *comparison, enum verdict verdict);
+
+/* EXIT_CANNOT_JUDGE where a case holds no valid value or other work, or no case
+ * could be judged; else EXIT_WORSE where one is slower, missing or no longer
+ * ok; else EXIT_FINE. Between variants, slower and not ok are findings. */
+int comparison_status(const struct comparison *comparison);
+
+/* current / baseline of the metric, and its interval, from costs. */
+struct ratio {
+    double value, low, high;
+};
+struct ratio metric_ratio(const struct case_result *result, const struct metric *metric);
+
+/* Whether the filter takes a case; settings->filter may be NULL. */
+bool case_is_wanted(const struct settings *settings, const struct case_key *key);
+
+/* The natural logarithm of what the metric costs: a slowdown is positive
+ * whether the metric is a time or a throughput. value > 0. */
+double log_cost(const struct metric *metric, double value);
+
+#endif

@@ -1,0 +1,277 @@
+#include "csv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A header longer than this is not a table of results. */
+enum { most_columns = 4096 };
+
+static bool fail(struct csv_reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reader->error, sizeof reader->error, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* A fault at the character that is read next. */
+static bool fail_here(struct csv_reader *reader, const char *what)
+{
+    size_t character = (size_t)(reader->next - reader->line_start) + 1;
+    return fail(reader, "%s:%zu:%zu: %s", reader->path, reader->line, character, what);
+}
+
+static bool read_stream(struct csv_reader *reader, FILE *stream)
+{
+    size_t size = 0;
+    size_t capacity = 1 << 16;
+    reader->buffer = malloc(capacity);
+    while (reader->buffer) {
+        size += fread(reader->buffer + size, 1, capacity - size - 1, stream);
+        if (size < capacity - 1)
+            break;
+        capacity *= 2;
+        char *larger = realloc(reader->buffer, capacity);
+        if (!larger)
+            free(reader->buffer);
+        reader->buffer = larger;
+    }
+    if (!reader->buffer)
+        return fail(reader, "%s: not enough memory to read it", reader->path);
+    if (ferror(stream))
+        return fail(reader, "%s: cannot read: %s", reader->path, strerror(errno));
+    reader->end = reader->buffer + size;
+    return true;
+}
+
+static bool read_file(struct csv_reader *reader)
+{
+    if (strcmp(reader->path, "-") == 0)
+        return read_stream(reader, stdin);
+    FILE *stream = fopen(reader->path, "rb");
+    if (!stream)
+        return fail(reader, "%s: cannot open: %s", reader->path, strerror(errno));
+    bool complete = read_stream(reader, stream);
+    fclose(stream);
+    return complete;
+}
+
+static void start_line(struct csv_reader *reader)
+{
+    reader->line++;
+    reader->line_start = reader->next;
+}
+
+/* Steps over one LF or CRLF, if it is there. */
+static bool skip_line_end(struct csv_reader *reader)
+{
+    char *next = reader->next;
+    if (next < reader->end && *next == '\r' && next + 1 < reader->end)
+        next++;
+    if (next >= reader->end || *next != '\n')
+        return false;
+    reader->next = next + 1;
+    start_line(reader);
+    return true;
+}
+
+/* Reads a bare field; its end is the separator, which the caller looks at. */
+static bool read_bare_field(struct csv_reader *reader)
+{
+    while (reader->next < reader->end) {
+        char c = *reader->next;
+        if (c == ',' || c == '\n')
+            return true;
+        if (c == '\r')
+            return (reader->next + 1 < reader->end && reader->next[1] == '\n') ||
+                   fail_here(reader, "a carriage return without a line feed");
+        if (c == '"')
+            return fail_here(reader, "a quote inside a field that does not begin with one");
+        if (c == '\0')
+            return fail_here(reader, "a NUL byte");
+        reader->next++;
+    }
+    return true;
+}
+
+/* Reads a quoted field and moves its text to *out without the quotes around
+ * it; *out ends up behind the last character. */
+static bool read_quoted_field(struct csv_reader *reader, char **out)
+{
+    size_t opened = reader->line;
+    reader->next++;
+    while (reader->next < reader->end) {
+        char c = *reader->next;
+        if (c == '\0')
+            return fail_here(reader, "a NUL byte");
+        reader->next++;
+        if (c == '"') {
+            if (reader->next >= reader->end || *reader->next != '"')
+                return true;
+            reader->next++;
+        }
+        *(*out)++ = c;
+        if (c == '\n')
+            start_line(reader);
+    }
+    return fail(reader, "%s:%zu: a quoted field that never ends", reader->path, opened);
+}
+
+static bool at_field_end(const struct csv_reader *reader)
+{
+    const char *next = reader->next;
+    if (next >= reader->end || *next == ',' || *next == '\n')
+        return true;
+    return *next == '\r' && next + 1 < reader->end && next[1] == '\n';
+}
+
+static bool add_field(struct csv_reader *reader, char *text)
+{
+    if (reader->field_count == most_columns)
+        return fail(reader, "%s:%zu: more than %d fields", reader->path, reader->record_line, most_columns);
+    if (reader->field_count == reader->field_capacity) {
+        size_t capacity = reader->field_capacity ? 2 * reader->field_capacity : 64;
+        char **larger = realloc(reader->fields, capacity * sizeof larger[0]);
+        if (!larger)
+            return fail(reader, "%s: not enough memory for %zu fields", reader->path, capacity);
+        reader->fields = larger;
+        reader->field_capacity = capacity;
+    }
+    reader->fields[reader->field_count++] = text;
+    return true;
+}
+
+/* Reads one field up to its separator and ends its text with a NUL, which may
+ * overwrite the separator: *separator keeps it. */
+static bool read_field(struct csv_reader *reader, char *separator)
+{
+    char *text = reader->next;
+    char *text_end = text;
+    if (reader->next < reader->end && *reader->next == '"') {
+        if (!read_quoted_field(reader, &text_end))
+            return false;
+        if (!at_field_end(reader))
+            return fail_here(reader, "text after a closing quote");
+    } else {
+        if (!read_bare_field(reader))
+            return false;
+        text_end = reader->next;
+    }
+    *separator = reader->next < reader->end ? *reader->next : '\0';
+    if (*separator == ',')
+        reader->next++;
+    else
+        skip_line_end(reader);
+    /* The buffer has one byte behind its end for the last field's NUL. */
+    *text_end = '\0';
+    return add_field(reader, text);
+}
+
+static enum csv_outcome read_record(struct csv_reader *reader)
+{
+    while (skip_line_end(reader))
+        continue;
+    if (reader->next >= reader->end)
+        return CSV_END;
+    reader->record_line = reader->line;
+    reader->field_count = 0;
+    char separator = ',';
+    while (separator == ',')
+        if (!read_field(reader, &separator))
+            return CSV_ERROR;
+    return CSV_RECORD;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Two columns of one name would leave open which of them counts. */
+static bool names_differ(struct csv_reader *reader)
+{
+    size_t size = reader->column_count * sizeof reader->names[0];
+    char **sorted = malloc(size);
+    if (!sorted)
+        return fail(reader, "%s: not enough memory for the header", reader->path);
+    memcpy(sorted, reader->names, size);
+    qsort(sorted, reader->column_count, sizeof sorted[0], by_name);
+    bool differ = true;
+    for (size_t i = 1; differ && i < reader->column_count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            differ = fail(reader, "%s:%zu: column '%.100s': the header names it twice", reader->path,
+                          reader->record_line, sorted[i]);
+    free(sorted);
+    return differ;
+}
+
+static bool read_header(struct csv_reader *reader)
+{
+    reader->next = reader->buffer;
+    reader->line_start = reader->buffer;
+    reader->line = 1;
+    if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xEF\xBB\xBF", 3) == 0)
+        reader->next += 3;
+    enum csv_outcome outcome = read_record(reader);
+    if (outcome == CSV_END)
+        return fail(reader, "%s:1: no header: the file is empty", reader->path);
+    if (outcome == CSV_ERROR)
+        return false;
+    reader->column_count = reader->field_count;
+    reader->names = malloc(reader->column_count * sizeof reader->names[0]);
+    if (!reader->names)
+        return fail(reader, "%s: not enough memory for the header", reader->path);
+    memcpy(reader->names, reader->fields, reader->column_count * sizeof reader->names[0]);
+    return names_differ(reader);
+}
+
+bool csv_open(struct csv_reader *reader, const char *path)
+{
+    *reader = (struct csv_reader){.path = path};
+    return read_file(reader) && read_header(reader);
+}
+
+bool csv_open_bytes(struct csv_reader *reader, const char *path, const char *bytes, size_t size)
+{
+    *reader = (struct csv_reader){.path = path};
+    reader->buffer = malloc(size + 1);
+    if (!reader->buffer)
+        return fail(reader, "%s: not enough memory to read it", path);
+    if (size > 0)
+        memcpy(reader->buffer, bytes, size);
+    reader->end = reader->buffer + size;
+    return read_header(reader);
+}
+
+enum csv_outcome csv_next(struct csv_reader *reader)
+{
+    enum csv_outcome outcome = read_record(reader);
+    if (outcome != CSV_RECORD || reader->field_count == reader->column_count)
+        return outcome;
+    size_t shorter = reader->field_count < reader->column_count ? reader->field_count : reader->column_count;
+    fail(reader, "%s:%zu: column '%.100s': the line has %zu fields, the header %zu", reader->path,
+         reader->record_line, shorter < reader->column_count ? reader->names[shorter] : "(behind the last)",
+         reader->field_count, reader->column_count);
+    return CSV_ERROR;
+}
+
+int csv_column(const struct csv_reader *reader, const char *name)
+{
+    for (size_t i = 0; i < reader->column_count; i++)
+        if (strcmp(reader->names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+void csv_close(struct csv_reader *reader)
+{
+    free(reader->buffer);
+    free(reader->fields);
+    free(reader->names);
+    *reader = (struct csv_reader){0};
+}

@@ -1,0 +1,50 @@
+/* A reader for RFC 4180 that names the place of every fault.
+ *
+ * It takes what people commit: LF and CRLF, also mixed, a UTF-8 byte order
+ * mark, blank lines, and a last line without its end. It refuses what has no
+ * one meaning: a quote inside a bare field, text after a closing quote, a
+ * quote never closed, a lone carriage return, a NUL byte, a record that is
+ * longer or shorter than the header, and a header that repeats a name. */
+#ifndef GPUBENCH_COMPARE_CSV_H
+#define GPUBENCH_COMPARE_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { csv_error_capacity = 512 };
+
+struct csv_reader {
+    const char *path; /* for messages; not owned */
+    char *buffer;     /* the whole file, unescaped in place */
+    char *next;       /* the first character not read yet */
+    char *end;
+    const char *line_start;
+    size_t line;        /* of the next character, from 1 */
+    size_t record_line; /* where the current record began */
+    char **fields;      /* of the current record; point into buffer */
+    size_t field_count;
+    size_t field_capacity;
+    char **names; /* of the header; point into buffer */
+    size_t column_count;
+    char error[csv_error_capacity];
+};
+
+enum csv_outcome { CSV_RECORD, CSV_END, CSV_ERROR };
+
+/* Reads the file at path ("-" is standard input) and its header. On false,
+ * reader->error says why. csv_close is due either way. */
+bool csv_open(struct csv_reader *reader, const char *path);
+
+/* The same on bytes in memory, which are copied. */
+bool csv_open_bytes(struct csv_reader *reader, const char *path, const char *bytes, size_t size);
+
+/* Moves to the next record: fields[0 .. column_count) are valid until
+ * csv_close. */
+enum csv_outcome csv_next(struct csv_reader *reader);
+
+/* The index of the column called name, or -1. */
+int csv_column(const struct csv_reader *reader, const char *name);
+
+void csv_close(struct csv_reader *reader);
+
+#endif

@@ -1,0 +1,228 @@
+/* gpubench-compare: see print_usage in options.c for what it does. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "label.h"
+#include "options.h"
+#include "report_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int refuse(const char *message)
+{
+    fprintf(stderr, "gpubench-compare: %s\n", message);
+    return EXIT_CANNOT_JUDGE;
+}
+
+/* Where the report goes: standard output, or a file that appears when it is
+ * complete. */
+struct output {
+    FILE *stream;
+    const char *path; /* NULL for standard output */
+    char *temporary;
+};
+
+static bool open_output(struct output *output, const char *path)
+{
+    *output = (struct output){.stream = stdout, .path = path};
+    if (!path)
+        return true;
+    size_t size = strlen(path) + 32;
+    output->temporary = malloc(size);
+    if (!output->temporary)
+        return false;
+    snprintf(output->temporary, size, "%s.%ld.tmp", path, (long)getpid());
+    output->stream = fopen(output->temporary, "w");
+    return output->stream != NULL;
+}
+
+/* Ends the report; false where not all of it could be written. */
+static bool close_output(struct output *output)
+{
+    if (!output->stream)
+        return false;
+    bool complete = !ferror(output->stream) && fflush(output->stream) == 0;
+    if (output->path) {
+        complete = fclose(output->stream) == 0 && complete;
+        complete = complete && rename(output->temporary, output->path) == 0;
+        if (!complete)
+            remove(output->temporary);
+    }
+    return complete;
+}
+
+static int with_output(const struct options *options, int status, void (*write)(FILE *, const void *),
+                       const void *what)
+{
+    struct output output;
+    if (open_output(&output, options->output))
+        write(output.stream, what);
+    if (!close_output(&output)) {
+        fprintf(stderr, "gpubench-compare: cannot write %s: %s\n", options->output ? options->output : "the report",
+                strerror(errno));
+        status = EXIT_CANNOT_JUDGE;
+    }
+    free(output.temporary);
+    return status;
+}
+
+struct written_comparison {
+    const struct comparison *comparison;
+    const struct options *options;
+};
+
+static bool wants_colour(const struct options *options)
+{
+    return !options->output && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+}
+
+static void write_comparison(FILE *out, const void *what)
+{
+    const struct written_comparison *written = what;
+    report_comparison(out, written->comparison, written->options->format, wants_colour(written->options));
+}
+
+static int refuse_device(const struct comparison *comparison)
+{
+    const struct row *row = comparison->device_row;
+    const struct row *first = comparison->device_first;
+    const struct results *side = comparison->device_row_in_baseline ? comparison->baseline : comparison->current;
+    const struct intern_table *devices = &comparison->catalogue->devices;
+    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: column 'device': '", side->paths[row->file], row->line);
+    print_plain(stderr, intern_text(devices, row->device));
+    fprintf(stderr, "', but the baseline (%s:%zu) has '", comparison->baseline->paths[first->file], first->line);
+    print_plain(stderr, intern_text(devices, first->device));
+    fprintf(stderr, "'; so in %zu case%s (--ignore-device compares all the same)\n", comparison->device_cases,
+            comparison->device_cases == 1 ? "" : "s");
+    return EXIT_CANNOT_JUDGE;
+}
+
+/* Says on standard error what keeps a comparison from being judged. */
+static void explain_status(const struct comparison *comparison)
+{
+    size_t invalid = count_outcomes(comparison, OUTCOME_INVALID);
+    size_t changed = count_outcomes(comparison, OUTCOME_WORK_CHANGED);
+    if (comparison->count == 0)
+        refuse("cannot judge: there is nothing to compare (no row, or no case that --filter takes)");
+    else if (comparison->common == 0)
+        refuse("cannot judge: no case is on both sides");
+    else if (invalid + changed > 0)
+        fprintf(stderr, "gpubench-compare: cannot judge %zu case%s: %zu with invalid values, %zu whose work changed\n",
+                invalid + changed, invalid + changed == 1 ? "" : "s", invalid, changed);
+    else
+        refuse("cannot judge: no case is ok on both sides and has a value");
+}
+
+static int finish_comparison(const struct options *options, const struct comparison *comparison)
+{
+    if (comparison->device_row && !options->settings.ignore_device)
+        return refuse_device(comparison);
+    int status = comparison_status(comparison);
+    if (status == EXIT_CANNOT_JUDGE)
+        explain_status(comparison);
+    if (comparison->count == 0)
+        return status;
+    struct written_comparison written = {comparison, options};
+    if (options->format == FORMAT_CSV)
+        print_notes(stderr, comparison, "gpubench-compare: ");
+    return with_output(options, status, write_comparison, &written);
+}
+
+static int run_comparison(const struct options *options, const struct settings *settings,
+                          const struct catalogue *catalogue, const struct results *baseline,
+                          const struct results *current)
+{
+    struct comparison comparison;
+    bool complete = options->mode == MODE_VARIANTS
+                        ? compare_variants(&comparison, settings, catalogue, baseline)
+                        : compare_sides(&comparison, settings, catalogue, baseline, current);
+    int status = complete ? finish_comparison(options, &comparison) : refuse("not enough memory");
+    comparison_free(&comparison);
+    return status;
+}
+
+struct written_self {
+    const struct self_result *result;
+    const struct options *options;
+    const struct catalogue *catalogue;
+};
+
+static void write_self(FILE *out, const void *what)
+{
+    const struct written_self *written = what;
+    report_self(out, written->result, &written->options->settings, written->catalogue, written->options->format);
+}
+
+static int run_self(const struct options *options, const struct settings *settings,
+                    const struct catalogue *catalogue, const struct results *results)
+{
+    struct self_result result;
+    int status = EXIT_CANNOT_JUDGE;
+    if (!self_compare(&result, settings, catalogue, results)) {
+        refuse("not enough memory");
+    } else if (result.refusal) {
+        fprintf(stderr, "gpubench-compare: cannot judge '%s': %s\n", options->baseline.items[0], result.refusal);
+    } else {
+        struct written_self written = {&result, options, catalogue};
+        status = with_output(options, self_status(&result), write_self, &written);
+    }
+    self_free(&result);
+    return status;
+}
+
+static int load_and_run(const struct options *options, const struct settings *settings)
+{
+    char error[results_error_capacity];
+    struct catalogue catalogue = {.metric = settings->metric};
+    struct results baseline = {0};
+    struct results current = {0};
+    int status;
+    if (!results_load(&baseline, &catalogue, options->baseline.items, options->baseline.count, error) ||
+        !results_load(&current, &catalogue, options->current.items, options->current.count, error))
+        status = refuse(error);
+    else if (options->mode == MODE_SELF)
+        status = run_self(options, settings, &catalogue, &baseline);
+    else
+        status = run_comparison(options, settings, &catalogue, &baseline, &current);
+    results_free(&baseline);
+    results_free(&current);
+    catalogue_free(&catalogue);
+    return status;
+}
+
+static int run_filtered(const struct options *options)
+{
+    struct settings settings = options->settings;
+    if (!options->filter)
+        return load_and_run(options, &settings);
+    regex_t filter;
+    char reason[128];
+    int fault = regcomp(&filter, options->filter, REG_EXTENDED | REG_NOSUB);
+    if (fault != 0) {
+        regerror(fault, &filter, reason, sizeof reason);
+        fprintf(stderr, "gpubench-compare: --filter: '%s' is no regular expression: %s\n", options->filter, reason);
+        return EXIT_CANNOT_JUDGE;
+    }
+    settings.filter = &filter;
+    int status = load_and_run(options, &settings);
+    regfree(&filter);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    char error[options_error_capacity];
+    struct options options;
+    if (!parse_options(&options, argc, (const char *const *)argv, error)) {
+        refuse(error);
+        fputs("Try gpubench-compare --help.\n", stderr);
+        return EXIT_CANNOT_JUDGE;
+    }
+    if (options.mode == MODE_HELP) {
+        print_usage(stdout);
+        return EXIT_FINE;
+    }
+    return run_filtered(&options);
+}

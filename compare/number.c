@@ -1,0 +1,87 @@
+#include "number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The longest spelling accepted; a double needs 17 digits, an exact decimal
+ * fraction of one rarely more than 60. */
+enum { number_capacity = 128 };
+
+static const char *skip_digits(const char *text)
+{
+    while (*text >= '0' && *text <= '9')
+        text++;
+    return text;
+}
+
+/* The grammar, so that strtod gets nothing it would read in its own way. */
+static bool is_decimal(const char *text)
+{
+    if (*text == '-' || *text == '+')
+        text++;
+    const char *whole = text;
+    text = skip_digits(text);
+    size_t digits = (size_t)(text - whole);
+    if (*text == '.') {
+        const char *fraction = ++text;
+        text = skip_digits(text);
+        digits += (size_t)(text - fraction);
+    }
+    if (digits == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        if (*text == '-' || *text == '+')
+            text++;
+        const char *exponent = text;
+        text = skip_digits(text);
+        if (text == exponent)
+            return false;
+    }
+    return *text == '\0';
+}
+
+/* strtod rounds correctly but wants the decimal point of the locale, which
+ * another part of the program may have set. */
+static double convert(const char *text)
+{
+    const char *point = localeconv()->decimal_point;
+    const char *dot = strchr(text, '.');
+    if (!dot || strcmp(point, ".") == 0)
+        return strtod(text, NULL);
+    char local[number_capacity + 16];
+    size_t before = (size_t)(dot - text);
+    size_t width = strlen(point);
+    memcpy(local, text, before);
+    memcpy(local + before, point, width);
+    strcpy(local + before + width, dot + 1);
+    return strtod(local, NULL);
+}
+
+bool parse_decimal(const char *text, double *out)
+{
+    if (strlen(text) >= number_capacity || !is_decimal(text))
+        return false;
+    double value = convert(text);
+    if (!isfinite(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+bool parse_whole(const char *text, uint64_t *out)
+{
+    if (*text == '\0' || *skip_digits(text) != '\0')
+        return false;
+    uint64_t value = 0;
+    for (; *text; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return true;
+}

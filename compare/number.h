@@ -1,0 +1,16 @@
+/* Numbers as a CSV file and a command line spell them, whatever the locale. */
+#ifndef GPUBENCH_COMPARE_NUMBER_H
+#define GPUBENCH_COMPARE_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Reads a decimal number with a point, such as -12.5e-3. The whole text must
+ * be the number: no blanks, no comma, no hexadecimal, no inf, no nan, and
+ * nothing too large for a double. Returns false and leaves *out otherwise. */
+bool parse_decimal(const char *text, double *out);
+
+/* Reads digits only, up to UINT64_MAX. */
+bool parse_whole(const char *text, uint64_t *out);
+
+#endif

@@ -1,0 +1,278 @@
+#include "options.h"
+
+#include "number.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum option {
+    OPTION_BASELINE,
+    OPTION_CURRENT,
+    OPTION_VARIANTS,
+    OPTION_SELF,
+    OPTION_MARGIN,
+    OPTION_CONFIDENCE,
+    OPTION_FALSE_ALARMS,
+    OPTION_THRESHOLD,
+    OPTION_METRIC,
+    OPTION_FILTER,
+    OPTION_FORMAT,
+    OPTION_OUTPUT,
+    OPTION_SUBSET,
+    OPTION_IGNORE_DEVICE,
+    OPTION_HELP,
+    OPTIONS
+};
+
+enum takes { TAKES_NOTHING, TAKES_VALUE, TAKES_FILES };
+
+static const struct {
+    const char *name;
+    enum takes takes;
+} known[OPTIONS] = {
+    [OPTION_BASELINE] = {"--baseline", TAKES_FILES},
+    [OPTION_CURRENT] = {"--current", TAKES_FILES},
+    [OPTION_VARIANTS] = {"--variants", TAKES_FILES},
+    [OPTION_SELF] = {"--self", TAKES_FILES},
+    [OPTION_MARGIN] = {"--margin", TAKES_VALUE},
+    [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
+    [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
+    [OPTION_THRESHOLD] = {"--threshold", TAKES_VALUE},
+    [OPTION_METRIC] = {"--metric", TAKES_VALUE},
+    [OPTION_FILTER] = {"--filter", TAKES_VALUE},
+    [OPTION_FORMAT] = {"--format", TAKES_VALUE},
+    [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
+    [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
+    [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
+    [OPTION_HELP] = {"--help", TAKES_NOTHING},
+};
+
+/* The words of the command line, and what was made of them so far. */
+struct parsing {
+    struct options *options;
+    const char *const *argv;
+    int argc;
+    int next;
+    bool seen[OPTIONS];
+    int files;
+    char *error;
+};
+
+static bool fail(struct parsing *parsing, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(parsing->error, options_error_capacity, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Finds the option in "--name" or "--name=value"; *value is NULL without "=". */
+static enum option find_option(const char *word, const char **value)
+{
+    *value = strchr(word, '=');
+    size_t length = *value ? (size_t)(*value - word) : strlen(word);
+    if (*value)
+        (*value)++;
+    if (strcmp(word, "-h") == 0)
+        return OPTION_HELP;
+    for (int option = 0; option < OPTIONS; option++)
+        if (strlen(known[option].name) == length && strncmp(known[option].name, word, length) == 0)
+            return (enum option)option;
+    return OPTIONS;
+}
+
+/* "-" alone is standard input. */
+static bool is_file(const char *word)
+{
+    return word[0] != '-' || word[1] == '\0';
+}
+
+static bool take_files(struct parsing *parsing, enum option option, struct paths *out)
+{
+    int first = parsing->next;
+    while (parsing->next < parsing->argc && is_file(parsing->argv[parsing->next]))
+        parsing->next++;
+    *out = (struct paths){parsing->argv + first, (size_t)(parsing->next - first)};
+    return out->count > 0 || fail(parsing, "%s needs at least one file", known[option].name);
+}
+
+/* A percentage between the two, given as a plain number. */
+static bool take_percent(struct parsing *parsing, enum option option, const char *text, double from, double to,
+                         double *out)
+{
+    double value = 0.0;
+    if (!parse_decimal(text, &value) || value < from || value > to)
+        return fail(parsing, "%s: '%.100s' is not a number of percent from %g to %g", known[option].name, text,
+                    from, to);
+    *out = value / 100.0;
+    return true;
+}
+
+static bool take_format(struct parsing *parsing, const char *text)
+{
+    static const char *const names[] = {
+        [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv"};
+    for (int format = FORMAT_TEXT; format <= FORMAT_CSV; format++) {
+        if (strcmp(text, names[format]) == 0) {
+            parsing->options->format = (enum format)format;
+            return true;
+        }
+    }
+    return fail(parsing, "--format: '%.100s' is none of text, markdown, csv", text);
+}
+
+static bool take_metric(struct parsing *parsing, const char *text)
+{
+    parsing->options->settings.metric = find_metric(text);
+    return parsing->options->settings.metric ||
+           fail(parsing, "--metric: '%.100s' is none of %s", text, metric_names());
+}
+
+static bool take_text(struct parsing *parsing, enum option option, const char *text, const char **out)
+{
+    *out = text;
+    return *text != '\0' || fail(parsing, "%s: an empty value", known[option].name);
+}
+
+static bool apply_value(struct parsing *parsing, enum option option, const char *text)
+{
+    struct options *options = parsing->options;
+    struct rule *rule = &options->settings.rule;
+    switch (option) {
+    case OPTION_MARGIN:
+        return take_percent(parsing, option, text, 0.0, 1000.0, &rule->margin);
+    case OPTION_CONFIDENCE:
+        return take_percent(parsing, option, text, 50.1, 99.9999, &rule->confidence);
+    case OPTION_FALSE_ALARMS:
+        return take_percent(parsing, option, text, 0.0001, 49.0, &rule->false_alarms);
+    case OPTION_THRESHOLD:
+        return take_percent(parsing, option, text, 0.0, 1000.0, &rule->threshold);
+    case OPTION_METRIC:
+        return take_metric(parsing, text);
+    case OPTION_FORMAT:
+        return take_format(parsing, text);
+    case OPTION_FILTER:
+        return take_text(parsing, option, text, &options->filter);
+    default:
+        return take_text(parsing, option, text, &options->output);
+    }
+}
+
+static bool apply_files(struct parsing *parsing, enum option option)
+{
+    struct options *options = parsing->options;
+    if (option == OPTION_VARIANTS)
+        options->mode = MODE_VARIANTS;
+    if (option == OPTION_SELF)
+        options->mode = MODE_SELF;
+    return take_files(parsing, option, option == OPTION_CURRENT ? &options->current : &options->baseline);
+}
+
+static void apply_switch(struct options *options, enum option option)
+{
+    if (option == OPTION_SUBSET)
+        options->settings.subset = true;
+    else if (option == OPTION_IGNORE_DEVICE)
+        options->settings.ignore_device = true;
+    else
+        options->mode = MODE_HELP;
+}
+
+static bool apply_option(struct parsing *parsing, const char *word)
+{
+    const char *value = NULL;
+    enum option option = find_option(word, &value);
+    if (option == OPTIONS)
+        return fail(parsing, "unknown option '%.100s'", word);
+    if (parsing->seen[option])
+        return fail(parsing, "%s is given twice", known[option].name);
+    parsing->seen[option] = true;
+    if (value && known[option].takes != TAKES_VALUE)
+        return fail(parsing, "%s: takes no value after '=': '%.100s'", known[option].name, value);
+    if (known[option].takes == TAKES_FILES)
+        return apply_files(parsing, option);
+    if (known[option].takes == TAKES_NOTHING) {
+        apply_switch(parsing->options, option);
+        return true;
+    }
+    if (!value && parsing->next == parsing->argc)
+        return fail(parsing, "%s needs a value", known[option].name);
+    return apply_value(parsing, option, value ? value : parsing->argv[parsing->next++]);
+}
+
+/* Bare files are BASELINE and CURRENT; anywhere among the options. */
+static bool apply_file(struct parsing *parsing, const char *const *word)
+{
+    struct options *options = parsing->options;
+    if (++parsing->files > 2)
+        return fail(parsing, "'%.100s' is a third file; several a side: --baseline FILE... --current FILE...",
+                    *word);
+    *(parsing->files == 1 ? &options->baseline : &options->current) = (struct paths){word, 1};
+    return true;
+}
+
+static bool check_sides(struct parsing *parsing)
+{
+    const struct options *options = parsing->options;
+    const bool *seen = parsing->seen;
+    int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
+               seen[OPTION_SELF];
+    if (options->mode == MODE_HELP)
+        return true;
+    if (ways > 1)
+        return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
+                             "--current, --variants, or --self");
+    if (options->baseline.count == 0)
+        return fail(parsing, "no baseline file is given");
+    if (options->mode == MODE_COMPARE && options->current.count == 0)
+        return fail(parsing, "no current file is given beside the baseline '%.100s'", options->baseline.items[0]);
+    return true;
+}
+
+bool parse_options(struct options *options, int argc, const char *const *argv,
+                   char error[options_error_capacity])
+{
+    *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")}};
+    struct parsing parsing = {.options = options, .argv = argv, .argc = argc, .next = 1, .error = error};
+    while (parsing.next < argc) {
+        const char *const *word = &argv[parsing.next++];
+        if (is_file(*word) ? !apply_file(&parsing, word) : !apply_option(&parsing, *word))
+            return false;
+        if (options->mode == MODE_HELP)
+            return true;
+    }
+    return check_sides(&parsing);
+}
+
+void print_usage(FILE *out)
+{
+    fputs("usage: gpubench-compare [options] BASELINE.csv CURRENT.csv\n"
+          "       gpubench-compare [options] --baseline FILE... --current FILE...\n"
+          "       gpubench-compare [options] --variants FILE...\n"
+          "       gpubench-compare [options] --self FILE...\n"
+          "\n"
+          "Says for each case whether the current results are slower, faster or the same\n"
+          "as the baseline, or that the data cannot tell. --variants compares, within one\n"
+          "side, each variant with the first of its case. --self splits runs of the same\n"
+          "code in every balanced way and says how often that raises a false alarm.\n"
+          "A FILE is CSV of schema 1; - is standard input.\n"
+          "\n"
+          "  --margin PERCENT        smaller changes do not matter (2)\n"
+          "  --confidence PERCENT    with which each bound of an interval holds (95)\n"
+          "  --false-alarms PERCENT  chance of any alarm where nothing changed (0.5)\n"
+          "  --threshold PERCENT     for a baseline of a single run (5)\n"
+          "  --metric COLUMN         median_us (default), min_us, mean_us, p95_us,\n"
+          "                          gb_per_s, tflop_per_s\n"
+          "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
+          "  --subset                cases may be missing in current\n"
+          "  --ignore-device         compare results of different devices\n"
+          "  --format FORMAT         text (default), markdown, csv\n"
+          "  --output FILE           write there instead of to standard output\n"
+          "  --help                  print this\n"
+          "\n"
+          "Exit status: 0 fine; 1 at least one case is slower, missing or no longer ok\n"
+          "(--self: a false alarm in more than 1 % of the splits); 2 cannot judge.\n"
+          "--variants never ends with 1: a slower variant is a finding.\n",
+          out);
+}

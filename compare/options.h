@@ -1,0 +1,35 @@
+/* The command line. */
+#ifndef GPUBENCH_COMPARE_OPTIONS_H
+#define GPUBENCH_COMPARE_OPTIONS_H
+
+#include "report.h"
+
+#include <regex.h>
+#include <stdio.h>
+
+enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_HELP };
+
+struct paths {
+    const char *const *items; /* a stretch of argv */
+    size_t count;
+};
+
+enum { options_error_capacity = 512 };
+
+struct options {
+    enum mode mode;
+    struct paths baseline; /* the only side of --variants and --self */
+    struct paths current;
+    struct settings settings; /* without its filter */
+    const char *filter;       /* NULL takes every case */
+    enum format format;
+    const char *output; /* NULL is standard output */
+};
+
+/* On false, error names the option and the value that cannot be. */
+bool parse_options(struct options *options, int argc, const char *const *argv,
+                   char error[options_error_capacity]);
+
+void print_usage(FILE *out);
+
+#endif

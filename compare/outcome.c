@@ -1,0 +1,116 @@
+#include "outcome.h"
+
+#include <math.h>
+
+static size_t count_ok(struct row_span span)
+{
+    size_t ok = 0;
+    for (size_t i = 0; i < span.count; i++)
+        ok += span.rows[i]->status == STATUS_OK;
+    return ok;
+}
+
+/* The first row that is not ok, or NULL. */
+static const struct row *first_not_ok(struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++)
+        if (span.rows[i]->status != STATUS_OK)
+            return span.rows[i];
+    return NULL;
+}
+
+static bool all_skipped(struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++)
+        if (span.rows[i]->status != STATUS_SKIPPED)
+            return false;
+    return true;
+}
+
+/* The first ok row whose value no measurement can have, or NULL. */
+static const struct row *first_invalid(struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++)
+        if (span.rows[i]->status == STATUS_OK && !(span.rows[i]->value > 0.0))
+            return span.rows[i];
+    return NULL;
+}
+
+static bool lacks_metric(struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++)
+        if (span.rows[i]->status == STATUS_OK && !isnan(span.rows[i]->value))
+            return false;
+    return true;
+}
+
+/* An empty field says nothing about the work. */
+static bool differs(double left, double right)
+{
+    return !isnan(left) && !isnan(right) && (left < right || left > right);
+}
+
+/* The first ok row that does other work than the row before it, or NULL. */
+static const struct row *first_other_work(const struct row *before, struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++) {
+        const struct row *row = span.rows[i];
+        if (row->status != STATUS_OK)
+            continue;
+        if (before && (differs(before->bytes, row->bytes) || differs(before->flops, row->flops)))
+            return row;
+        before = row;
+    }
+    return NULL;
+}
+
+static const struct row *last_ok(struct row_span span)
+{
+    for (size_t i = span.count; i > 0; i--)
+        if (span.rows[i - 1]->status == STATUS_OK)
+            return span.rows[i - 1];
+    return NULL;
+}
+
+static enum outcome blame(struct problem *problem, const struct row *row, bool in_baseline, enum outcome outcome)
+{
+    problem->row = row;
+    problem->in_baseline = in_baseline;
+    return outcome;
+}
+
+static enum outcome outcome_of_values(const struct metric *metric, struct row_span baseline,
+                                      struct row_span current, struct problem *problem)
+{
+    if (metric->bigger_is_better && lacks_metric(baseline) && lacks_metric(current))
+        return OUTCOME_NOT_APPLICABLE;
+    const struct row *invalid = first_invalid(baseline);
+    if (invalid)
+        return blame(problem, invalid, true, OUTCOME_INVALID);
+    invalid = first_invalid(current);
+    if (invalid)
+        return blame(problem, invalid, false, OUTCOME_INVALID);
+    const struct row *changed = first_other_work(NULL, baseline);
+    if (changed)
+        return blame(problem, changed, true, OUTCOME_WORK_CHANGED);
+    changed = first_other_work(last_ok(baseline), current);
+    if (changed)
+        return blame(problem, changed, false, OUTCOME_WORK_CHANGED);
+    return OUTCOME_JUDGED;
+}
+
+enum outcome outcome_of(const struct metric *metric, struct row_span baseline, struct row_span current,
+                        struct problem *problem)
+{
+    *problem = (struct problem){0};
+    size_t current_ok = count_ok(current);
+    if (count_ok(baseline) == 0)
+        return current_ok ? OUTCOME_NEW : blame(problem, first_not_ok(baseline), true, OUTCOME_NEVER_OK);
+    if (current.count == 0)
+        return OUTCOME_MISSING;
+    if (all_skipped(current))
+        return blame(problem, current.rows[0], false, OUTCOME_MISSING);
+    if (current_ok < current.count)
+        return blame(problem, first_not_ok(current), false, OUTCOME_NOT_OK);
+    return outcome_of_values(metric, baseline, current, problem);
+}

@@ -1,0 +1,225 @@
+#include "report_parts.h"
+
+#include "label.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { most_far_runs = 20 };
+
+static const double percent = 100.0;
+
+enum urgency urgency_of(const struct case_result *result)
+{
+    switch (result->outcome) {
+    case OUTCOME_NOT_OK:
+    case OUTCOME_MISSING:
+    case OUTCOME_INVALID:
+        return URGENCY_BAD;
+    case OUTCOME_WORK_CHANGED:
+        return URGENCY_UNSURE;
+    case OUTCOME_NEW:
+    case OUTCOME_NEVER_OK:
+    case OUTCOME_NOT_APPLICABLE:
+        return URGENCY_CALM;
+    case OUTCOME_JUDGED:
+        break;
+    }
+    static const enum urgency of_verdict[] = {
+        [VERDICT_SAME] = URGENCY_CALM,
+        [VERDICT_INCONCLUSIVE] = URGENCY_UNSURE,
+        [VERDICT_FASTER] = URGENCY_GOOD,
+        [VERDICT_SLOWER] = URGENCY_BAD,
+    };
+    return of_verdict[result->judgement.verdict];
+}
+
+const char *verdict_word(const struct case_result *result)
+{
+    static const char *const of_outcome[] = {
+        [OUTCOME_JUDGED] = "",
+        [OUTCOME_NOT_OK] = "not ok",
+        [OUTCOME_MISSING] = "missing",
+        [OUTCOME_INVALID] = "invalid",
+        [OUTCOME_WORK_CHANGED] = "work changed",
+        [OUTCOME_NEW] = "new",
+        [OUTCOME_NEVER_OK] = "never ok",
+        [OUTCOME_NOT_APPLICABLE] = "no value",
+    };
+    static const char *const of_verdict[] = {
+        [VERDICT_SAME] = "same",
+        [VERDICT_INCONCLUSIVE] = "inconclusive",
+        [VERDICT_FASTER] = "FASTER",
+        [VERDICT_SLOWER] = "SLOWER",
+    };
+    return result->outcome == OUTCOME_JUDGED ? of_verdict[result->judgement.verdict] : of_outcome[result->outcome];
+}
+
+static const char *path_of(const struct comparison *comparison, const struct row *row, bool in_baseline)
+{
+    const struct results *side = in_baseline ? comparison->baseline : comparison->current;
+    return side->paths[row->file];
+}
+
+static void print_place(FILE *out, const struct comparison *comparison, const struct row *row, bool in_baseline)
+{
+    print_plain(out, path_of(comparison, row, in_baseline));
+    fprintf(out, ":%zu", row->line);
+}
+
+static void print_runs(FILE *out, size_t runs, size_t campaigns)
+{
+    fprintf(out, "%zu run%s", runs, runs == 1 ? "" : "s");
+    if (campaigns > 1)
+        fprintf(out, " in %zu campaigns", campaigns);
+}
+
+static void print_spread(FILE *out, const struct evidence *evidence, const struct judgement *judgement)
+{
+    fprintf(out, "spread %.2g %% between runs", percent * judgement->run_spread);
+    if (evidence->campaigns_counted)
+        fprintf(out, ", %.2g %% between campaigns", percent * judgement->campaign_spread);
+}
+
+static void print_judged_reason(FILE *out, const struct rule *rule, const struct case_result *result)
+{
+    const struct evidence *evidence = &result->evidence;
+    const struct judgement *judgement = &result->judgement;
+    switch (judgement->reason) {
+    case REASON_BEYOND_THRESHOLD:
+    case REASON_WITHIN_THRESHOLD:
+        fprintf(out, "%s the plain threshold of %g %%: the baseline has one run, so its noise is unknown",
+                judgement->reason == REASON_BEYOND_THRESHOLD ? "beyond" : "within", percent * rule->threshold);
+        return;
+    case REASON_BEYOND_MARGIN:
+        fprintf(out, "all of the interval is beyond the margin");
+        break;
+    case REASON_WITHIN_MARGIN:
+        fprintf(out, "all of the interval is within the margin");
+        break;
+    case REASON_ACROSS_MARGIN:
+        fprintf(out, "the interval reaches across the margin");
+        break;
+    case REASON_ONE_AMONG_MANY:
+        fprintf(out, "beyond the margin, but not surely so among %zu cases", judgement->family);
+        break;
+    case REASON_FEW_RUNS:
+        fprintf(out, "a few far runs make the change, the median run is within the margin");
+        break;
+    }
+    fprintf(out, "; ");
+    print_spread(out, evidence, judgement);
+    fprintf(out, "; ");
+    print_runs(out, evidence->baseline_runs, evidence->baseline_campaigns);
+    fprintf(out, " against ");
+    print_runs(out, evidence->current_runs, evidence->current_campaigns);
+    if (evidence->baseline_outside > 0)
+        fprintf(out, ", %zu left out", evidence->baseline_outside);
+}
+
+void print_reason(FILE *out, const struct comparison *comparison, const struct case_result *result)
+{
+    const struct row *row = result->problem.row;
+    if (result->outcome == OUTCOME_JUDGED)
+        print_judged_reason(out, &comparison->settings->rule, result);
+    else if (result->outcome == OUTCOME_NEW)
+        fprintf(out, "nothing in the baseline to compare with");
+    else if (result->outcome == OUTCOME_NOT_APPLICABLE)
+        fprintf(out, "the case has no %s", comparison->settings->metric->column);
+    else if (!row)
+        fprintf(out, "not in the current results");
+    else
+        print_place(out, comparison, row, result->problem.in_baseline);
+
+    if (row && result->outcome == OUTCOME_INVALID && isnan(row->value))
+        fprintf(out, ": status ok without a %s", comparison->settings->metric->column);
+    else if (row && result->outcome == OUTCOME_INVALID)
+        fprintf(out, ": %s cannot be %g", comparison->settings->metric->column, row->value);
+    else if (row && result->outcome == OUTCOME_WORK_CHANGED)
+        fprintf(out, ": other bytes or flops than before, so the times do not compare");
+    else if (row)
+        fprintf(out, ": status %s", status_names[row->status]);
+}
+
+static void print_count(FILE *out, size_t count, const char *what, const char **separator)
+{
+    if (count == 0)
+        return;
+    fprintf(out, "%s%zu %s", *separator, count, what);
+    *separator = ", ";
+}
+
+void print_summary(FILE *out, const struct comparison *c)
+{
+    const char *separator = ": ";
+    fprintf(out, "%zu case%s", c->count, c->count == 1 ? "" : "s");
+    print_count(out, count_verdicts(c, VERDICT_SLOWER), "slower", &separator);
+    print_count(out, count_verdicts(c, VERDICT_FASTER), "faster", &separator);
+    print_count(out, count_verdicts(c, VERDICT_SAME), "same", &separator);
+    print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE), "inconclusive", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_NOT_OK), c->of_variants ? "not ok" : "no longer ok", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_MISSING), "missing in current", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_INVALID), "with invalid values", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_WORK_CHANGED), "whose work changed", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_NEW), "new in current", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_NEVER_OK), "ok on neither side", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_NOT_APPLICABLE), "without this metric", &separator);
+}
+
+static void print_far_run(FILE *out, const struct comparison *comparison, const struct far_run *far)
+{
+    char label[label_capacity];
+    fprintf(out, far->in_baseline ? "left out of the baseline: " : "far from its side, counted all the same: ");
+    print_place(out, comparison, far->row, far->in_baseline);
+    fprintf(out, ", %+.1f %% off the median: %s\n", percent * far->change,
+            case_label(&comparison->catalogue->cases[comparison->results[far->result].case_id], label));
+}
+
+void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
+{
+    for (int column = 0; column < PROVENANCE_COLUMNS; column++) {
+        const char *other = provenance_only_in(comparison->current, comparison->baseline, (enum provenance)column);
+        if (!other)
+            continue;
+        fprintf(out, "%swarning: %s differs: current has '", prefix, provenance_column_names[column]);
+        print_plain(out, other);
+        fprintf(out, "', the baseline '");
+        print_plain(out, intern_text(&comparison->baseline->provenance[column], 0));
+        fprintf(out, "'\n");
+    }
+    for (size_t i = 0; i < comparison->far_count && i < most_far_runs; i++) {
+        fprintf(out, "%s", prefix);
+        print_far_run(out, comparison, &comparison->far_runs[i]);
+    }
+    if (comparison->far_count > most_far_runs)
+        fprintf(out, "%sand %zu more such runs\n", prefix, comparison->far_count - most_far_runs);
+}
+
+void print_rule(FILE *out, const struct settings *settings)
+{
+    const struct rule *rule = &settings->rule;
+    fprintf(out, "%s; margin %g %%, each bound of an interval holds with %g %% confidence, false alarms %g %%",
+            settings->metric->column, percent * rule->margin, percent * rule->confidence,
+            percent * rule->false_alarms);
+}
+
+void print_value(FILE *out, int width, double value)
+{
+    if (isnan(value)) {
+        fprintf(out, "%*s", width, "-");
+        return;
+    }
+    int decimals = 3 - (int)floor(log10(fabs(value)));
+    fprintf(out, "%*.*f", width, decimals < 0 ? 0 : decimals > 9 ? 9 : decimals, value);
+}
+
+const char *result_label(const struct comparison *comparison, const struct case_result *result, char label[])
+{
+    case_label(&comparison->catalogue->cases[result->case_id], label);
+    if (!comparison->of_variants)
+        return label;
+    size_t size = strlen(label);
+    const char *first = comparison->catalogue->cases[result->baseline_case_id].parts[KEY_VARIANT];
+    snprintf(label + size, label_capacity - size, " (against %.100s)", first);
+    return label;
+}

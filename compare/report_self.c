@@ -1,0 +1,69 @@
+#include "report.h"
+
+#include "label.h"
+#include "report_parts.h"
+
+static double share(size_t part, size_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void print_self_csv(FILE *out, const struct self_result *result, const struct catalogue *catalogue)
+{
+    for (int part = 0; part < KEY_PARTS; part++)
+        fprintf(out, "%s,", key_column_names[part]);
+    fprintf(out, "runs,splits,alarms\n");
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct self_case *one = &result->cases[i];
+        for (int part = 0; part < KEY_PARTS; part++) {
+            print_csv_field(out, catalogue->cases[one->case_id].parts[part]);
+            putc(',', out);
+        }
+        fprintf(out, "%zu,%zu,%zu\n", one->runs, one->splits, one->alarms);
+    }
+}
+
+static void print_self_totals(FILE *out, const struct self_result *result)
+{
+    fprintf(out, "%zu cases, %zu process runs", result->case_count, result->runs);
+    if (result->unusable > 0)
+        fprintf(out, ", %zu cases left out (not ok, invalid, or fewer than four runs)", result->unusable);
+    fprintf(out, "\n%s: %zu; with a false alarm: %zu (%.2f %%)\n",
+            result->every_split ? "balanced splits, every one" : "balanced splits, drawn at random", result->splits,
+            result->alarms, share(result->alarms, result->splits));
+    if (result->campaigns > 0)
+        fprintf(out, "campaigns, each against the others: %zu; with a false alarm: %zu (%.2f %%)\n",
+                result->campaigns, result->campaign_alarms, share(result->campaign_alarms, result->campaigns));
+}
+
+static void print_self_cases(FILE *out, const struct self_result *result, const struct catalogue *catalogue,
+                             bool markdown)
+{
+    char label[label_capacity];
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct self_case *one = &result->cases[i];
+        if (one->alarms == 0)
+            continue;
+        fprintf(out, markdown ? "- %.2f %% of splits: " : "%6.2f %%  ", share(one->alarms, one->splits));
+        case_label(&catalogue->cases[one->case_id], label);
+        if (markdown)
+            print_markdown(out, label);
+        else
+            fputs(label, out);
+        fprintf(out, "\n");
+    }
+}
+
+void report_self(FILE *out, const struct self_result *result, const struct settings *settings,
+                 const struct catalogue *catalogue, enum format format)
+{
+    if (format == FORMAT_CSV) {
+        print_self_csv(out, result, catalogue);
+        return;
+    }
+    fprintf(out, format == FORMAT_MARKDOWN ? "### gpubench: A/A\n\n" : "A/A: ");
+    print_rule(out, settings);
+    fprintf(out, "\n\n");
+    print_self_cases(out, result, catalogue, format == FORMAT_MARKDOWN);
+    print_self_totals(out, result);
+}

@@ -1,0 +1,355 @@
+#include "results.h"
+
+#include "csv.h"
+#include "number.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const key_column_names[KEY_PARTS] = {"suite", "case", "variant", "backend", "dtype", "params", "mode"};
+
+const char *const status_names[] = {"ok", "failed", "mismatch", "oom", "unsupported", "skipped"};
+
+const char *const provenance_column_names[PROVENANCE_COLUMNS] = {"uuid", "driver", "cuda_runtime",
+                                                                 "gpubench_version"};
+
+static const struct metric metrics[] = {
+    {"median_us", "us", false}, {"min_us", "us", false},     {"mean_us", "us", false},
+    {"p95_us", "us", false},    {"gb_per_s", "GB/s", true}, {"tflop_per_s", "TFLOP/s", true},
+};
+
+const struct metric *find_metric(const char *column)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        if (strcmp(metrics[i].column, column) == 0)
+            return &metrics[i];
+    return NULL;
+}
+
+const char *metric_names(void)
+{
+    return "median_us min_us mean_us p95_us gb_per_s tflop_per_s";
+}
+
+/* Where the columns stand in one file; -1 for an optional one it lacks. */
+struct columns {
+    int schema, campaign, run, status, device, metric, bytes, flops;
+    int key[KEY_PARTS];
+    int provenance[PROVENANCE_COLUMNS];
+};
+
+/* What reading one file needs at hand. */
+struct loading {
+    struct results *results;
+    struct catalogue *catalogue;
+    struct csv_reader reader;
+    struct columns columns;
+    uint32_t file;
+    char *error;
+    char *key; /* scratch for joined keys */
+    size_t key_capacity;
+};
+
+static bool fail(struct loading *loading, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(loading->error, results_error_capacity, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool no_memory(struct loading *loading)
+{
+    return fail(loading, "%s: not enough memory", loading->reader.path);
+}
+
+/* A fault in one field of the current record. */
+static bool fail_field(struct loading *loading, int column, const char *what)
+{
+    const struct csv_reader *reader = &loading->reader;
+    return fail(loading, "%s:%zu: column '%.60s': '%.80s' %s", reader->path, reader->record_line,
+                reader->names[column], reader->fields[column], what);
+}
+
+static bool need_column(struct loading *loading, const char *name, int *index)
+{
+    *index = csv_column(&loading->reader, name);
+    if (*index >= 0)
+        return true;
+    return fail(loading, "%s:1: column '%s' is missing; columns are found by name, and a unit is part of the name",
+                loading->reader.path, name);
+}
+
+static bool find_columns(struct loading *loading)
+{
+    struct columns *c = &loading->columns;
+    for (int part = 0; part < KEY_PARTS; part++)
+        if (!need_column(loading, key_column_names[part], &c->key[part]))
+            return false;
+    for (int i = 0; i < PROVENANCE_COLUMNS; i++)
+        c->provenance[i] = csv_column(&loading->reader, provenance_column_names[i]);
+    c->bytes = csv_column(&loading->reader, "bytes");
+    c->flops = csv_column(&loading->reader, "flops");
+    return need_column(loading, "schema", &c->schema) && need_column(loading, "campaign", &c->campaign) &&
+           need_column(loading, "run", &c->run) && need_column(loading, "status", &c->status) &&
+           need_column(loading, "device", &c->device) &&
+           need_column(loading, loading->catalogue->metric->column, &c->metric);
+}
+
+static const char *field(const struct loading *loading, int column)
+{
+    return loading->reader.fields[column];
+}
+
+/* Joins the key's parts, with their lengths in front so that no two keys join
+ * alike, into loading->key. without leaves one part out; -1 leaves none. */
+static bool join_key(struct loading *loading, int without, size_t *size)
+{
+    size_t lengths[KEY_PARTS] = {0};
+    size_t needed = sizeof lengths;
+    for (int part = 0; part < KEY_PARTS; part++) {
+        if (part != without)
+            lengths[part] = strlen(field(loading, loading->columns.key[part]));
+        needed += lengths[part];
+    }
+    if (needed > loading->key_capacity) {
+        char *larger = realloc(loading->key, 2 * needed);
+        if (!larger)
+            return no_memory(loading);
+        loading->key = larger;
+        loading->key_capacity = 2 * needed;
+    }
+    memcpy(loading->key, lengths, sizeof lengths);
+    char *out = loading->key + sizeof lengths;
+    for (int part = 0; part < KEY_PARTS; part++) {
+        memcpy(out, field(loading, loading->columns.key[part]), lengths[part]);
+        out += lengths[part]; /* 0 for the part left out */
+    }
+    *size = needed;
+    return true;
+}
+
+static bool describe_case(struct loading *loading, uint32_t id)
+{
+    struct catalogue *catalogue = loading->catalogue;
+    if (id >= catalogue->case_capacity) {
+        size_t capacity = catalogue->case_capacity ? 2 * catalogue->case_capacity : 64;
+        struct case_key *larger = realloc(catalogue->cases, capacity * sizeof larger[0]);
+        if (!larger)
+            return no_memory(loading);
+        catalogue->cases = larger;
+        catalogue->case_capacity = capacity;
+    }
+    struct case_key *described = &catalogue->cases[id];
+    for (int part = 0; part < KEY_PARTS; part++) {
+        const char *text = field(loading, loading->columns.key[part]);
+        uint32_t part_id = intern_add(&catalogue->parts, text, strlen(text), NULL);
+        if (part_id == INTERN_NONE)
+            return no_memory(loading);
+        described->parts[part] = intern_text(&catalogue->parts, part_id);
+    }
+    size_t size = 0;
+    if (!join_key(loading, KEY_VARIANT, &size))
+        return false;
+    described->group = intern_add(&catalogue->groups, loading->key, size, NULL);
+    return described->group != INTERN_NONE || no_memory(loading);
+}
+
+static bool read_case(struct loading *loading, uint32_t *id)
+{
+    if (*field(loading, loading->columns.key[KEY_CASE]) == '\0')
+        return fail_field(loading, loading->columns.key[KEY_CASE], "a case without a name");
+    size_t size = 0;
+    bool is_new = false;
+    if (!join_key(loading, -1, &size))
+        return false;
+    *id = intern_add(&loading->catalogue->keys, loading->key, size, &is_new);
+    if (*id == INTERN_NONE)
+        return no_memory(loading);
+    return !is_new || describe_case(loading, *id);
+}
+
+static bool read_status(struct loading *loading, enum status *out)
+{
+    const char *text = field(loading, loading->columns.status);
+    for (int status = STATUS_OK; status <= STATUS_SKIPPED; status++) {
+        if (strcmp(text, status_names[status]) == 0) {
+            *out = (enum status)status;
+            return true;
+        }
+    }
+    return fail_field(loading, loading->columns.status,
+                      "is no status; known are ok, failed, mismatch, oom, unsupported and skipped");
+}
+
+/* An empty field and a column that the file lacks are NAN. */
+static bool read_number(struct loading *loading, int column, double *out)
+{
+    *out = (double)NAN;
+    if (column < 0 || *field(loading, column) == '\0')
+        return true;
+    return parse_decimal(field(loading, column), out) ||
+           fail_field(loading, column, "is not a decimal number with a point");
+}
+
+static uint32_t intern_trimmed(struct intern_table *table, const char *text)
+{
+    size_t size = strlen(text);
+    while (size > 0 && text[size - 1] == ' ')
+        size--;
+    while (size > 0 && *text == ' ') {
+        text++;
+        size--;
+    }
+    return intern_add(table, text, size, NULL);
+}
+
+static bool read_origin(struct loading *loading, struct row *row)
+{
+    const struct columns *c = &loading->columns;
+    row->campaign = intern_trimmed(&loading->catalogue->campaigns, field(loading, c->campaign));
+    row->device = intern_trimmed(&loading->catalogue->devices, field(loading, c->device));
+    if (row->campaign == INTERN_NONE || row->device == INTERN_NONE)
+        return no_memory(loading);
+    for (int i = 0; i < PROVENANCE_COLUMNS; i++)
+        if (c->provenance[i] >= 0 && *field(loading, c->provenance[i]) != '\0' &&
+            intern_trimmed(&loading->results->provenance[i], field(loading, c->provenance[i])) == INTERN_NONE)
+            return no_memory(loading);
+    return parse_whole(field(loading, c->run), &row->run) ||
+           fail_field(loading, c->run, "is not a run's number");
+}
+
+static bool read_row(struct loading *loading, struct row *row)
+{
+    const struct columns *c = &loading->columns;
+    row->line = loading->reader.record_line;
+    row->file = loading->file;
+    if (strcmp(field(loading, c->schema), "1") != 0)
+        return fail_field(loading, c->schema, "is a schema this program does not know; it reads schema 1");
+    return read_case(loading, &row->case_id) && read_status(loading, &row->status) && read_origin(loading, row) &&
+           read_number(loading, c->metric, &row->value) && read_number(loading, c->bytes, &row->bytes) &&
+           read_number(loading, c->flops, &row->flops);
+}
+
+/* The same case in the same run twice would leave open which of them counts. */
+static bool check_unique(struct loading *loading, const struct row *row)
+{
+    struct results *results = loading->results;
+    uint64_t identity[] = {row->case_id, row->campaign, row->run};
+    bool is_new = false;
+    uint32_t index = intern_add(&results->identities, identity, sizeof identity, &is_new);
+    if (index == INTERN_NONE)
+        return no_memory(loading);
+    if (is_new)
+        return true;
+    const struct row *first = &results->rows[index];
+    const struct case_key *key = &loading->catalogue->cases[row->case_id];
+    return fail(loading,
+                "%s:%zu: column 'run': run %llu of campaign '%.40s' has a second row for the case "
+                "'%.60s %.60s %.40s %.20s %.20s %.100s %.20s'; the first is at %s:%zu",
+                loading->reader.path, row->line, (unsigned long long)row->run,
+                intern_text(&loading->catalogue->campaigns, row->campaign), key->parts[KEY_SUITE],
+                key->parts[KEY_CASE], key->parts[KEY_VARIANT], key->parts[KEY_BACKEND], key->parts[KEY_DTYPE],
+                key->parts[KEY_PARAMS], key->parts[KEY_MODE], results->paths[first->file], first->line);
+}
+
+static bool keep_row(struct loading *loading, const struct row *row)
+{
+    struct results *results = loading->results;
+    if (!check_unique(loading, row))
+        return false;
+    if (results->count == results->capacity) {
+        size_t capacity = results->capacity ? 2 * results->capacity : 256;
+        struct row *larger = realloc(results->rows, capacity * sizeof larger[0]);
+        if (!larger)
+            return no_memory(loading);
+        results->rows = larger;
+        results->capacity = capacity;
+    }
+    results->rows[results->count++] = *row;
+    return true;
+}
+
+static bool read_rows(struct loading *loading)
+{
+    for (;;) {
+        switch (csv_next(&loading->reader)) {
+        case CSV_END:
+            return true;
+        case CSV_ERROR:
+            return fail(loading, "%s", loading->reader.error);
+        case CSV_RECORD:
+            break;
+        }
+        struct row row = {0};
+        if (!read_row(loading, &row) || !keep_row(loading, &row))
+            return false;
+    }
+}
+
+/* Reads an opened file to its end, and closes it. */
+static bool load_opened(struct loading *loading, bool opened)
+{
+    bool complete = opened ? find_columns(loading) && read_rows(loading)
+                           : fail(loading, "%s", loading->reader.error);
+    csv_close(&loading->reader);
+    free(loading->key);
+    return complete;
+}
+
+bool results_load(struct results *results, struct catalogue *catalogue, const char *const *paths,
+                  size_t path_count, char error[results_error_capacity])
+{
+    *results = (struct results){.paths = paths, .path_count = path_count};
+    for (size_t file = 0; file < path_count; file++) {
+        struct loading loading = {results, catalogue, .file = (uint32_t)file, .error = error};
+        if (!load_opened(&loading, csv_open(&loading.reader, paths[file])))
+            return false;
+    }
+    return true;
+}
+
+bool results_load_bytes(struct results *results, struct catalogue *catalogue, const char *const *path,
+                        const char *bytes, size_t size, char error[results_error_capacity])
+{
+    *results = (struct results){.paths = path, .path_count = 1};
+    struct loading loading = {results, catalogue, .error = error};
+    return load_opened(&loading, csv_open_bytes(&loading.reader, *path, bytes, size));
+}
+
+const char *provenance_only_in(const struct results *current, const struct results *baseline,
+                               enum provenance column)
+{
+    const struct intern_table *here = &current->provenance[column];
+    const struct intern_table *there = &baseline->provenance[column];
+    for (uint32_t id = 0; there->count > 0 && id < here->count; id++) {
+        const char *text = intern_text(here, id);
+        if (intern_find(there, text, strlen(text)) == INTERN_NONE)
+            return text;
+    }
+    return NULL;
+}
+
+void results_free(struct results *results)
+{
+    free(results->rows);
+    intern_free(&results->identities);
+    for (int i = 0; i < PROVENANCE_COLUMNS; i++)
+        intern_free(&results->provenance[i]);
+    *results = (struct results){0};
+}
+
+void catalogue_free(struct catalogue *catalogue)
+{
+    free(catalogue->cases);
+    intern_free(&catalogue->keys);
+    intern_free(&catalogue->groups);
+    intern_free(&catalogue->parts);
+    intern_free(&catalogue->campaigns);
+    intern_free(&catalogue->devices);
+    *catalogue = (struct catalogue){0};
+}

@@ -1,0 +1,104 @@
+/* Measurements of schema 1, read from one or several files.
+ *
+ * Both sides of a comparison share one catalogue, so that a case has the same
+ * number on either side. */
+#ifndef GPUBENCH_COMPARE_RESULTS_H
+#define GPUBENCH_COMPARE_RESULTS_H
+
+#include "intern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The columns that make up a case's key, in the order they are shown. */
+enum key_part { KEY_SUITE, KEY_CASE, KEY_VARIANT, KEY_BACKEND, KEY_DTYPE, KEY_PARAMS, KEY_MODE, KEY_PARTS };
+
+extern const char *const key_column_names[KEY_PARTS];
+
+struct metric {
+    const char *column;
+    const char *unit;
+    bool bigger_is_better; /* such a metric may be empty: it does not apply */
+};
+
+/* NULL when there is no such metric. */
+const struct metric *find_metric(const char *column);
+
+/* The names of all metrics, separated by blanks. */
+const char *metric_names(void);
+
+enum status { STATUS_OK, STATUS_FAILED, STATUS_MISMATCH, STATUS_OOM, STATUS_UNSUPPORTED, STATUS_SKIPPED };
+
+extern const char *const status_names[];
+
+struct case_key {
+    const char *parts[KEY_PARTS]; /* owned by the catalogue */
+    uint32_t group;               /* the key without its variant */
+};
+
+struct catalogue {
+    struct intern_table keys;
+    struct intern_table groups;
+    struct intern_table parts;
+    struct intern_table campaigns;
+    struct intern_table devices;
+    struct case_key *cases; /* one for each of keys */
+    size_t case_capacity;
+    const struct metric *metric;
+};
+
+struct row {
+    double value; /* of the metric; NAN where the field is empty */
+    double bytes; /* NAN where empty or no such column */
+    double flops;
+    uint64_t run;
+    size_t line;
+    uint32_t file;
+    uint32_t case_id;
+    uint32_t campaign;
+    uint32_t device;
+    enum status status;
+};
+
+/* Columns whose difference between the sides is worth a warning. */
+enum provenance {
+    PROVENANCE_UUID,
+    PROVENANCE_DRIVER,
+    PROVENANCE_CUDA_RUNTIME,
+    PROVENANCE_GPUBENCH_VERSION,
+    PROVENANCE_COLUMNS
+};
+
+extern const char *const provenance_column_names[PROVENANCE_COLUMNS];
+
+struct results {
+    const char *const *paths; /* not owned */
+    size_t path_count;
+    struct row *rows;
+    size_t count;
+    size_t capacity;
+    struct intern_table identities; /* case, campaign and run of each row */
+    struct intern_table provenance[PROVENANCE_COLUMNS];
+};
+
+enum { results_error_capacity = 1024 };
+
+/* Reads all paths as one side. On false, error says which file and line and
+ * why. catalogue_free and results_free are due either way. */
+bool results_load(struct results *results, struct catalogue *catalogue, const char *const *paths,
+                  size_t path_count, char error[results_error_capacity]);
+
+/* The same for one file whose bytes are in memory. */
+bool results_load_bytes(struct results *results, struct catalogue *catalogue, const char *const *path,
+                        const char *bytes, size_t size, char error[results_error_capacity]);
+
+/* A value of that column that current has and baseline has not, or NULL. A
+ * side without any value says nothing. */
+const char *provenance_only_in(const struct results *current, const struct results *baseline,
+                               enum provenance column);
+
+void results_free(struct results *results);
+void catalogue_free(struct catalogue *catalogue);
+
+#endif

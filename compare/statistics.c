@@ -1,0 +1,301 @@
+#include "statistics.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lentz's method needs a stand-in for a zero denominator. */
+static const double tiny = 1e-300;
+static const double pi = 3.14159265358979323846;
+
+/* The degrees beyond which Student's and the normal distribution agree to
+ * more digits than the continued fraction delivers. */
+static const double normal_degrees = 1e7;
+
+static double nonzero(double x)
+{
+    return fabs(x) < tiny ? tiny : x;
+}
+
+/* The continued fraction of the incomplete beta function, DLMF 8.17.22, by
+ * Lentz's method. Converges fast for x < (a + 1) / (a + b + 2). */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1.0;
+    double d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));
+    double result = d;
+    for (int step = 1; step < 500; step++) {
+        double m = step;
+        double even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        d = 1.0 / nonzero(1.0 + even * d);
+        c = nonzero(1.0 + even / c);
+        result *= c * d;
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        d = 1.0 / nonzero(1.0 + odd * d);
+        c = nonzero(1.0 + odd / c);
+        result *= c * d;
+        if (fabs(c * d - 1.0) < 1e-15)
+            break;
+    }
+    return result;
+}
+
+/* The regularized incomplete beta function I_x(a, b); 1 - x comes as an
+ * argument of its own because the caller knows it without cancellation. */
+static double incomplete_beta(double a, double b, double x, double one_minus_x)
+{
+    if (x <= 0.0)
+        return 0.0;
+    if (one_minus_x <= 0.0)
+        return 1.0;
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(one_minus_x));
+    if (x < (a + 1.0) / (a + b + 2.0))
+        return front * beta_fraction(a, b, x) / a;
+    return 1.0 - front * beta_fraction(b, a, one_minus_x) / b;
+}
+
+double student_upper_tail(double t, double degrees)
+{
+    if (isinf(t))
+        return t > 0.0 ? 0.0 : 1.0;
+    if (degrees >= normal_degrees)
+        return 0.5 * erfc(t / sqrt(2.0));
+    double denominator = degrees + t * t;
+    double both_tails = incomplete_beta(degrees / 2.0, 0.5, degrees / denominator, t * t / denominator);
+    return t >= 0.0 ? both_tails / 2.0 : 1.0 - both_tails / 2.0;
+}
+
+static double student_density(double t, double degrees)
+{
+    if (degrees >= normal_degrees)
+        return exp(-t * t / 2.0) / sqrt(2.0 * pi);
+    double log_scale = lgamma((degrees + 1.0) / 2.0) - lgamma(degrees / 2.0) - 0.5 * log(degrees * pi);
+    return exp(log_scale - (degrees + 1.0) / 2.0 * log1p(t * t / degrees));
+}
+
+/* Newton's method inside a bracket that shrinks with every step; on the
+ * logarithm of the tail, which is nearly straight where the tail is small. */
+double student_quantile(double tail, double degrees)
+{
+    if (tail > 0.5)
+        return -student_quantile(1.0 - tail, degrees);
+    double low = 0.0;
+    double high = 2.0;
+    while (student_upper_tail(high, degrees) > tail && high < 1e150) {
+        low = high;
+        high *= 2.0;
+    }
+    double t = (low + high) / 2.0;
+    for (int step = 0; step < 200; step++) {
+        double reached = student_upper_tail(t, degrees);
+        if (reached > tail)
+            low = t;
+        else
+            high = t;
+        double next = t + log(reached / tail) * reached / student_density(t, degrees);
+        if (!(next > low && next < high))
+            next = (low + high) / 2.0;
+        if (fabs(next - t) <= 1e-12 * fabs(t))
+            return next;
+        t = next;
+    }
+    return t;
+}
+
+double digamma(double x)
+{
+    double shift = 0.0;
+    for (; x < 10.0; x += 1.0)
+        shift -= 1.0 / x;
+    double r = 1.0 / (x * x);
+    return shift + log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240)));
+}
+
+double trigamma(double x)
+{
+    double shift = 0.0;
+    for (; x < 10.0; x += 1.0)
+        shift += 1.0 / (x * x);
+    double r = 1.0 / (x * x);
+    return shift + 1.0 / x + r / 2.0 + r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r / 30)));
+}
+
+/* The derivative of trigamma, Abramowitz and Stegun 6.4.13. */
+static double tetragamma(double x)
+{
+    double shift = 0.0;
+    for (; x < 10.0; x += 1.0)
+        shift -= 2.0 / (x * x * x);
+    double r = 1.0 / (x * x);
+    return shift - r - r / x - r * r * (1.0 / 2 - r * (1.0 / 6 - r * (1.0 / 6 - r * 3.0 / 10)));
+}
+
+double trigamma_inverse(double y)
+{
+    /* Outside these bounds trigamma is 1/x^2 and 1/x to double precision. */
+    if (y > 1e7)
+        return 1.0 / sqrt(y);
+    if (y < 1e-6)
+        return 1.0 / y;
+    double x = 0.5 + 1.0 / y;
+    for (int step = 0; step < 50; step++) {
+        double value = trigamma(x);
+        double change = value * (1.0 - value / y) / tetragamma(x);
+        x += change;
+        if (-change / x < 1e-12)
+            break;
+    }
+    return x;
+}
+
+double mean_of(const double *values, size_t count)
+{
+    /* Around the first value, so that equal values have exactly their mean. */
+    double sum = 0.0;
+    for (size_t i = 1; i < count; i++)
+        sum += values[i] - values[0];
+    return values[0] + sum / (double)count;
+}
+
+double squares_about_mean(const double *values, size_t count)
+{
+    double mean = mean_of(values, count);
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++)
+        sum += (values[i] - mean) * (values[i] - mean);
+    return sum;
+}
+
+double sorted_quantile(const double *sorted, size_t count, double fraction)
+{
+    double position = fraction * (double)(count - 1);
+    size_t below = (size_t)position;
+    if (below + 1 >= count)
+        return sorted[count - 1];
+    double step = sorted[below + 1] - sorted[below];
+    return sorted[below] + (position - (double)below) * step;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+void sort_values(double *values, size_t count)
+{
+    qsort(values, count, sizeof values[0], ascending);
+}
+
+size_t tukey_far_fence(const double *values, size_t count, double least_reach, bool *outside)
+{
+    memset(outside, 0, count * sizeof outside[0]);
+    if (count < 5)
+        return 0;
+    double *sorted = malloc(count * sizeof sorted[0]);
+    if (!sorted)
+        return SIZE_MAX;
+    memcpy(sorted, values, count * sizeof sorted[0]);
+    sort_values(sorted, count);
+    double first = sorted_quantile(sorted, count, 0.25);
+    double third = sorted_quantile(sorted, count, 0.75);
+    free(sorted);
+
+    double reach = fmax(3.0 * (third - first), least_reach);
+    size_t marked = 0;
+    for (size_t i = 0; i < count; i++) {
+        outside[i] = values[i] < first - reach || values[i] > third + reach;
+        marked += outside[i];
+    }
+    return marked;
+}
+
+struct ranked {
+    double p_value;
+    size_t index;
+};
+
+static int by_p_value(const void *left, const void *right)
+{
+    return ascending(&((const struct ranked *)left)->p_value, &((const struct ranked *)right)->p_value);
+}
+
+bool holm_adjust(double *p_values, size_t count)
+{
+    struct ranked *order = malloc((count ? count : 1) * sizeof order[0]);
+    if (!order)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct ranked){p_values[i], i};
+    qsort(order, count, sizeof order[0], by_p_value);
+    double largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double adjusted = fmin(1.0, (double)(count - i) * order[i].p_value);
+        largest = fmax(largest, adjusted);
+        p_values[order[i].index] = largest;
+    }
+    free(order);
+    return true;
+}
+
+static bool takes_part(struct variance v)
+{
+    return v.degrees > 0.0 && v.value > 0.0;
+}
+
+/* The logarithm of a variance, freed of the bias that few degrees give it. */
+static double unbiased_log(struct variance v)
+{
+    return log(v.value) - digamma(v.degrees / 2.0) + log(v.degrees / 2.0);
+}
+
+struct variance variance_prior(const struct variance *variances, size_t count)
+{
+    double sum = 0.0;
+    double expected = 0.0;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!takes_part(variances[i]))
+            continue;
+        sum += unbiased_log(variances[i]);
+        expected += trigamma(variances[i].degrees / 2.0);
+        used++;
+    }
+    if (used < 3)
+        return (struct variance){0.0, 0.0};
+
+    double mean = sum / (double)used;
+    double squares = 0.0;
+    for (size_t i = 0; i < count; i++)
+        if (takes_part(variances[i]))
+            squares += (unbiased_log(variances[i]) - mean) * (unbiased_log(variances[i]) - mean);
+    double excess = squares / (double)(used - 1) - expected / (double)used;
+    if (excess <= 0.0)
+        return (struct variance){exp(mean), INFINITY};
+    double half = trigamma_inverse(excess);
+    return (struct variance){exp(mean + digamma(half) - log(half)), 2.0 * half};
+}
+
+struct variance moderated_variance(struct variance own, struct variance prior)
+{
+    if (prior.degrees <= 0.0)
+        return own;
+    if (isinf(prior.degrees))
+        return prior;
+    double degrees = own.degrees + prior.degrees;
+    double value = (own.degrees * own.value + prior.degrees * prior.value) / degrees;
+    return (struct variance){value, degrees};
+}
+
+double satterthwaite_degrees(struct variance first, struct variance second)
+{
+    double total = first.value + second.value;
+    double spread = 0.0;
+    if (first.value != 0.0)
+        spread += first.value * first.value / first.degrees;
+    if (second.value != 0.0)
+        spread += second.value * second.value / second.degrees;
+    return spread > 0.0 ? total * total / spread : INFINITY;
+}

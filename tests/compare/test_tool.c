@@ -1,0 +1,354 @@
+/* The program itself: its command line, its output and its exit status. Takes
+ * the path of gpubench-compare as its argument. */
+#define _XOPEN_SOURCE 700
+
+#include "../../compare/csv.h"
+
+#include "cmocka_all.h"
+#include "schema_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *tool = "./gpubench-compare";
+static char directory[] = "/tmp/gpubench-compare-test-XXXXXX";
+
+/* What the last run of the tool left. */
+static char output[1 << 16];
+static char complaint[1 << 14];
+
+static void path_in(char path[256], const char *name)
+{
+    snprintf(path, 256, "%s/%s", directory, name);
+}
+
+static void read_back(const char *name, char *out, size_t capacity)
+{
+    char path[256];
+    path_in(path, name);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(out, 1, capacity - 1, file) : 0;
+    out[size] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static void write_text(const char *name, struct text *text)
+{
+    char path[256];
+    path_in(path, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text->bytes, 1, text->size, file), text->size);
+    assert_int_equal(fclose(file), 0);
+    free_text(text);
+}
+
+/* Runs the tool in the directory of the files; environment is set before it. */
+static int run_with(const char *environment, const char *arguments)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "cd '%s' && %s '%s' %s >out.txt 2>err.txt", directory, environment, tool,
+             arguments);
+    int status = system(command);
+    read_back("out.txt", output, sizeof output);
+    read_back("err.txt", complaint, sizeof complaint);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int run(const char *arguments)
+{
+    return run_with("", arguments);
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' does not hold '%s'", text, part);
+}
+
+static void add_case(struct text *text, const char *name, const char *campaign, unsigned runs, double median_us)
+{
+    add_runs(text, (struct text_row){.name = name, .campaign = campaign}, runs, median_us, 0.002);
+}
+
+static void write_side(const char *name, const char *campaign, unsigned runs, double copy_us, double norm_us)
+{
+    struct text text = {0};
+    add_header(&text);
+    add_case(&text, "copy", campaign, runs, copy_us);
+    add_case(&text, "\"norm|<f,4>\"", campaign, runs, norm_us);
+    write_text(name, &text);
+}
+
+static int write_files(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory))
+        return -1;
+    write_side("base.csv", "c1", 10, 100, 50);
+    write_side("same.csv", "new", 3, 100, 50);
+    write_side("slow.csv", "new", 3, 100, 75);
+    write_side("fast.csv", "new", 3, 100, 40);
+    struct text broken = {0};
+    add_header(&broken);
+    add_case(&broken, "copy", "new", 3, 150);
+    add_text(&broken, "1,suite,norm\n");
+    write_text("broken.csv", &broken);
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s'", directory);
+    return system(command);
+}
+
+/* O07 */
+static void the_status_carries_the_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(run("base.csv base.csv"), 0);
+    assert_int_equal(run("base.csv same.csv"), 0);
+    assert_says(output, "2 cases: 2 same\n");
+    assert_int_equal(run("base.csv fast.csv"), 0);
+    assert_says(output, "2 cases: 1 faster, 1 same\n");
+    assert_int_equal(run("base.csv slow.csv"), 1);
+    assert_says(output, "2 cases: 1 slower, 1 same\n");
+    assert_says(output, "+49.90 %");
+    assert_null(strchr(output, '\033'));
+    assert_string_equal(complaint, "");
+    assert_int_equal(run("base.csv broken.csv"), 2);
+    assert_says(complaint, "broken.csv:5: column 'variant': the line has 3 fields");
+}
+
+static void bad_usage_is_named(void **state)
+{
+    (void)state;
+    const struct {
+        const char *arguments;
+        const char *complaint;
+    } cases[] = {
+        {"", "no baseline file"},
+        {"base.csv", "no current file is given beside the baseline 'base.csv'"},
+        {"base.csv same.csv slow.csv", "'slow.csv' is a third file"},
+        {"none.csv base.csv", "none.csv: cannot open"},
+        {". base.csv", ".: cannot read"},
+        {"/dev/null base.csv", "/dev/null:1: no header"},
+        {"--what base.csv same.csv", "unknown option '--what'"},
+        {"--margin", "--margin needs a value"},
+        {"--margin 5% base.csv same.csv", "--margin: '5%'"},
+        {"--margin nan base.csv same.csv", "--margin: 'nan'"},
+        {"--margin -5 base.csv same.csv", "--margin: '-5'"},
+        {"--margin 1e400 base.csv same.csv", "--margin: '1e400'"},
+        {"--margin ' 7' base.csv same.csv", "--margin: ' 7'"},
+        {"--margin '' base.csv same.csv", "--margin: ''"},
+        {"--margin 0x10 base.csv same.csv", "--margin: '0x10'"},
+        {"--margin 1 --margin=2 base.csv same.csv", "--margin is given twice"},
+        {"--confidence 100 base.csv same.csv", "--confidence: '100'"},
+        {"--false-alarms 50 base.csv same.csv", "--false-alarms: '50'"},
+        {"--threshold x base.csv same.csv", "--threshold: 'x'"},
+        {"--metric speed base.csv same.csv", "--metric: 'speed'"},
+        {"--metric mean_us base.csv same.csv", "base.csv:1: column 'mean_us' is missing"},
+        {"--format html base.csv same.csv", "--format: 'html'"},
+        {"--filter '(' base.csv same.csv", "--filter: '('"},
+        {"--filter '' base.csv same.csv", "--filter: an empty value"},
+        {"--filter nothing base.csv same.csv", "nothing to compare"},
+        {"--subset=yes base.csv same.csv", "--subset: takes no value after '=': 'yes'"},
+        {"--self --margin 3", "--self needs at least one file"},
+        {"--self base.csv same.csv --variants base.csv", "in more than one way"},
+        {"--baseline base.csv", "no current file"},
+        {"--self same.csv", "no case has four ok runs"},
+        {"--output no/such/place base.csv same.csv", "cannot write no/such/place"},
+        {"same.csv same.csv >/dev/full 2>err.txt #", "cannot write the report"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int status = run(cases[i].arguments);
+        if (status != 2 || !strstr(complaint, cases[i].complaint))
+            fail_msg("[%s] ends with %d and says '%s'", cases[i].arguments, status, complaint);
+    }
+}
+
+static void help_is_no_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--help"), 0);
+    assert_says(output, "usage: gpubench-compare");
+    assert_says(output, "--ignore-device");
+}
+
+static void several_files_a_side(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--baseline base.csv same.csv --current fast.csv --margin 3"), 0);
+    assert_says(output, "13 runs in 2 campaigns against 3 runs");
+    assert_says(output, "margin 3 %");
+    assert_int_equal(run("--baseline base.csv base.csv --current same.csv"), 2);
+    assert_says(complaint, "base.csv:2: column 'run': run 1 of campaign 'c1' has a second row");
+    assert_int_equal(run("base.csv - < ../../../dev/null"), 2);
+    assert_int_equal(run("base.csv - < slow.csv"), 1);
+}
+
+static void rules_can_be_set(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--margin 60 base.csv slow.csv"), 0);
+    assert_int_equal(run("--filter copy base.csv slow.csv"), 0);
+    assert_says(output, "1 case: 1 same\n");
+}
+
+static void a_file_appears_when_complete(void **state)
+{
+    (void)state;
+    char report[4096];
+    assert_int_equal(run("--output report.md --format markdown base.csv slow.csv"), 1);
+    assert_string_equal(output, "");
+    read_back("report.md", report, sizeof report);
+    assert_says(report, "### gpubench: 2 cases: 1 slower, 1 same");
+    assert_says(report, "| **SLOWER** | suite norm\\|&lt;f,4&gt; plain cuda f32 n=1 cold | 50.00 | 74.85 |");
+    assert_says(report, "<details><summary>1 without change</summary>");
+    assert_int_equal(system("ls /tmp/gpubench-compare-test-*/*.tmp >/dev/null 2>&1") == 0, 0);
+}
+
+/* The CSV output is CSV, and its numbers read back. */
+static void csv_output_reads_back(void **state)
+{
+    (void)state;
+    struct csv_reader reader;
+    assert_int_equal(run("--format csv base.csv slow.csv"), 1);
+    assert_true(csv_open_bytes(&reader, "out.csv", output, strlen(output)));
+    int name = csv_column(&reader, "case");
+    int verdict = csv_column(&reader, "verdict");
+    int ratio = csv_column(&reader, "ratio");
+    assert_int_equal(csv_next(&reader), CSV_RECORD);
+    assert_string_equal(reader.fields[verdict], "same");
+    assert_int_equal(csv_next(&reader), CSV_RECORD);
+    assert_string_equal(reader.fields[name], "norm|<f,4>");
+    assert_string_equal(reader.fields[verdict], "SLOWER");
+    assert_true(strtod(reader.fields[ratio], NULL) > 1.49 && strtod(reader.fields[ratio], NULL) < 1.51);
+    assert_int_equal(csv_next(&reader), CSV_END);
+    csv_close(&reader);
+}
+
+static void write_changed(const char *name, const char *campaign, struct text_row row)
+{
+    struct text text = {0};
+    add_header(&text);
+    add_case(&text, "copy", campaign, 3, 100);
+    row.campaign = campaign;
+    add_row(&text, row);
+    write_text(name, &text);
+}
+
+/* O01, O03 and O05 as a user sees them. */
+static void what_cannot_be_judged_is_said(void **state)
+{
+    (void)state;
+    write_changed("zero.csv", "new", (struct text_row){.name = "\"norm|<f,4>\"", .run = 1, .median_us = "0"});
+    assert_int_equal(run("base.csv zero.csv"), 2);
+    assert_says(output, "zero.csv:5: median_us cannot be 0");
+    assert_says(complaint, "cannot judge 1 case: 1 with invalid values");
+
+    write_changed("card.csv", "new", (struct text_row){.run = 9, .device = "NVIDIA L4"});
+    assert_int_equal(run("base.csv card.csv"), 2);
+    assert_says(complaint, "card.csv:5: column 'device': 'NVIDIA L4', but the baseline (base.csv:2) has 'NVIDIA H100'");
+    assert_int_equal(run("--ignore-device --subset base.csv card.csv"), 0);
+
+    write_changed("fewer.csv", "new", (struct text_row){.run = 9});
+    assert_int_equal(run("base.csv fewer.csv"), 1);
+    assert_says(output, "missing ");
+    assert_says(output, "1 missing in current");
+    assert_int_equal(run("fewer.csv base.csv"), 0);
+    assert_says(output, "1 new in current");
+
+    write_changed("work.csv", "new", (struct text_row){.run = 9, .bytes = "7"});
+    assert_int_equal(run("--subset base.csv work.csv"), 2);
+    assert_says(output, "work.csv:5: other bytes or flops than before");
+}
+
+static void drivers_that_differ_are_warned_of(void **state)
+{
+    (void)state;
+    char command[400];
+    snprintf(command, sizeof command, "sed 's/,580$/,590/' '%s/same.csv' > '%s/driver.csv'", directory, directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(run("base.csv driver.csv"), 0);
+    assert_says(output, "warning: driver differs: current has '590', the baseline '580'");
+    assert_int_equal(run("--format csv base.csv driver.csv"), 0);
+    assert_says(complaint, "warning: driver differs");
+}
+
+static void variants_and_self(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    add_header(&text);
+    add_runs(&text, (struct text_row){.variant = "naive"}, 6, 100, 0.002);
+    add_runs(&text, (struct text_row){.variant = "tiled"}, 6, 50, 0.002);
+    add_runs(&text, (struct text_row){.variant = "worse"}, 6, 150, 0.002);
+    write_text("variants.csv", &text);
+    assert_int_equal(run("--variants variants.csv"), 0);
+    assert_says(output, "suite copy tiled cuda f32 n=1 cold (against naive)");
+    assert_says(output, "2 cases: 1 slower, 1 faster\n");
+    assert_int_equal(run("--self variants.csv"), 0);
+    assert_says(output, "balanced splits, every one: 20; with a false alarm: 0 (0.00 %)");
+    assert_int_equal(run("--self variants.csv --format csv"), 0);
+    assert_says(output, "suite,copy,naive,cuda,f32,n=1,cold,6,20,0\n");
+}
+
+/* O10: the tool reads and writes points whatever the user's locale. */
+static void the_locale_changes_nothing(void **state)
+{
+    (void)state;
+    static char before[sizeof output];
+    assert_int_equal(run("base.csv slow.csv"), 1);
+    strcpy(before, output);
+    assert_int_equal(run_with("LC_ALL=de_DE.UTF-8", "base.csv slow.csv"), 1);
+    assert_string_equal(output, before);
+}
+
+/* Names from a file do not steer a terminal. */
+static void control_characters_stay_out(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    add_header(&text);
+    add_case(&text, "\"red\033[31m\nline\"", "c1", 3, 100);
+    write_text("control.csv", &text);
+    assert_int_equal(run("control.csv control.csv"), 0);
+    assert_null(strchr(output, '\033'));
+    assert_says(output, "suite red?[31m?line plain");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        tool = argv[1];
+    static char absolute[4096];
+    if (!realpath(tool, absolute)) {
+        fprintf(stderr, "%s: no such program\n", tool);
+        return 2;
+    }
+    tool = absolute;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_status_carries_the_verdict),
+        cmocka_unit_test(bad_usage_is_named),
+        cmocka_unit_test(help_is_no_fault),
+        cmocka_unit_test(several_files_a_side),
+        cmocka_unit_test(rules_can_be_set),
+        cmocka_unit_test(a_file_appears_when_complete),
+        cmocka_unit_test(csv_output_reads_back),
+        cmocka_unit_test(what_cannot_be_judged_is_said),
+        cmocka_unit_test(drivers_that_differ_are_warned_of),
+        cmocka_unit_test(variants_and_self),
+        cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(control_characters_stay_out),
+    };
+    return cmocka_run_group_tests_name("compare: the program", tests, write_files, remove_files);
+}

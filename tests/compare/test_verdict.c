@@ -1,0 +1,273 @@
+/* The rule on small, hand-made sides. */
+#include "../../compare/verdict.h"
+
+#include "cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { most_runs = 128 };
+
+struct made_side {
+    double costs[most_runs];
+    uint32_t campaigns[most_runs];
+    size_t runs;
+};
+
+static void add_run(struct made_side *side, double microseconds, uint32_t campaign)
+{
+    side->costs[side->runs] = log(microseconds);
+    side->campaigns[side->runs++] = campaign;
+}
+
+/* An even number of runs with exactly that mean and standard deviation. */
+static struct made_side spread_side(double mean, double deviation, size_t runs)
+{
+    struct made_side side = {.runs = 0};
+    double step = deviation * sqrt((double)(runs - 1) / (double)runs);
+    for (size_t i = 0; i < runs; i++)
+        add_run(&side, i % 2 ? mean + step : mean - step, 0);
+    return side;
+}
+
+static struct made_side equal_side(double value, size_t runs)
+{
+    return spread_side(value, 0.0, runs);
+}
+
+static struct evidence evidence_of(const struct made_side *baseline, const struct made_side *current,
+                                   const struct rule *rule)
+{
+    bool outside[most_runs];
+    struct evidence evidence;
+    assert_true(gather_evidence((struct side){baseline->costs, baseline->campaigns, baseline->runs},
+                                (struct side){current->costs, current->campaigns, current->runs}, rule, outside,
+                                &evidence));
+    return evidence;
+}
+
+static struct judgement judge(struct made_side baseline, struct made_side current, const struct rule *rule)
+{
+    struct evidence evidence = evidence_of(&baseline, &current, rule);
+    struct judgement judgement;
+    assert_true(judge_family(&evidence, 1, rule, &judgement));
+    return judgement;
+}
+
+/* O04: a change must be large against the margin and against the noise. */
+static void noise_is_no_regression(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    rule.margin = 0.05;
+    assert_int_not_equal(judge(spread_side(50, 2, 20), spread_side(51, 2, 20), &rule).verdict, VERDICT_SLOWER);
+    assert_int_not_equal(judge(spread_side(2.5, 0.4, 10), spread_side(2.7, 0.4, 10), &rule).verdict, VERDICT_SLOWER);
+    struct judgement clear = judge(spread_side(50, 0.5, 100), spread_side(54, 0.5, 100), &rule);
+    assert_int_equal(clear.verdict, VERDICT_SLOWER);
+    assert_int_equal(clear.reason, REASON_BEYOND_MARGIN);
+    assert_int_equal(judge(spread_side(54, 0.5, 100), spread_side(50, 0.5, 100), &rule).verdict, VERDICT_FASTER);
+}
+
+static void wide_intervals_are_inconclusive(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct judgement wide = judge(spread_side(100, 5, 10), spread_side(102, 5, 4), &rule);
+    assert_int_equal(wide.verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(wide.reason, REASON_ACROSS_MARGIN);
+    assert_true(smallest_change(&wide, &rule) > 0.05);
+    struct judgement narrow = judge(spread_side(100, 0.1, 10), spread_side(100.5, 0.1, 4), &rule);
+    assert_int_equal(narrow.verdict, VERDICT_SAME);
+    assert_true(smallest_change(&narrow, &rule) < 0.03);
+}
+
+/* O12: with one baseline run only the plain threshold rules. */
+static void one_baseline_run(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct judgement small = judge(equal_side(100, 1), equal_side(101, 1), &rule);
+    assert_int_equal(small.verdict, VERDICT_SAME);
+    assert_int_equal(small.reason, REASON_WITHIN_THRESHOLD);
+    assert_true(isnan(small.low) && isnan(small.high));
+    struct judgement large = judge(equal_side(100, 1), equal_side(150, 1), &rule);
+    assert_int_equal(large.verdict, VERDICT_SLOWER);
+    assert_int_equal(large.reason, REASON_BEYOND_THRESHOLD);
+    assert_int_equal(judge(equal_side(150, 1), equal_side(100, 1), &rule).verdict, VERDICT_FASTER);
+    assert_true(fabs(smallest_change(&large, &rule) - rule.threshold) < 1e-12);
+}
+
+/* One current run is judged by the spread of the baseline. */
+static void one_current_run(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = spread_side(100, 1, 10);
+    struct judgement found = judge(baseline, equal_side(110, 1), &rule);
+    assert_int_equal(found.verdict, VERDICT_SLOWER);
+    assert_true(fabs(found.degrees - 9.0) < 1e-12);
+    assert_true(fabs(found.standard_error - 0.01 * sqrt(1.1)) < 1e-4);
+    assert_int_equal(judge(baseline, equal_side(103, 1), &rule).verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(spread_side(100, 6, 10), equal_side(110, 1), &rule).verdict, VERDICT_INCONCLUSIVE);
+}
+
+/* O13: without any spread the margin is in charge. */
+static void zero_spread(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    const struct {
+        double current;
+        enum verdict verdict;
+    } cases[] = {{78.8, VERDICT_FASTER}, {115.0, VERDICT_SAME}, {115.1, VERDICT_SAME}, {150.0, VERDICT_SLOWER}};
+    for (size_t i = 0; i < 4; i++) {
+        struct judgement judgement = judge(equal_side(115, 4), equal_side(cases[i].current, 4), &rule);
+        assert_int_equal(judgement.verdict, cases[i].verdict);
+        assert_true(fabs(judgement.low - log(cases[i].current / 115.0)) < 1e-12);
+        assert_true(judgement.run_spread == 0.0);
+        assert_true(fabs(smallest_change(&judgement, &rule) - rule.margin) < 1e-12);
+    }
+}
+
+/* Of the baseline a gross outlier is left out; of the current runs it is not,
+ * and widens the interval. */
+static void outliers(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = spread_side(9.3, 0.05, 10);
+    add_run(&baseline, 97.0, 0);
+    struct made_side current = equal_side(9.3, 2);
+    struct evidence evidence = evidence_of(&baseline, &current, &rule);
+    assert_int_equal(evidence.baseline_outside, 1);
+    assert_int_equal(evidence.baseline_runs, 10);
+    assert_int_equal(judge(baseline, current, &rule).verdict, VERDICT_SAME);
+    add_run(&current, 97.0, 0);
+    struct judgement wide = judge(baseline, current, &rule);
+    assert_int_equal(wide.verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(wide.reason, REASON_FEW_RUNS);
+    assert_true(wide.log_ratio > 0.5);
+}
+
+/* Three campaigns 2 % apart, each steady within 0.05 %. */
+static struct made_side campaign_side(uint32_t first)
+{
+    struct made_side side = {.runs = 0};
+    const double means[] = {98.0, 100.0, 102.0};
+    for (uint32_t campaign = 0; campaign < 3; campaign++)
+        for (int run = 0; run < 4; run++)
+            add_run(&side, means[campaign] * (run % 2 ? 1.0005 : 0.9995), first + campaign);
+    return side;
+}
+
+static void campaigns_are_counted_from_three(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side current = spread_side(104, 0.05, 4);
+    for (size_t i = 0; i < current.runs; i++)
+        current.campaigns[i] = 9;
+    struct made_side baseline = campaign_side(0);
+    struct judgement counted = judge(baseline, current, &rule);
+    /* The spread of 98, 100 and 102, counted once for the new campaign and a
+     * third for the baseline's. */
+    assert_true(fabs(counted.campaign_spread - 0.02) < 2e-4);
+    assert_true(fabs(counted.standard_error - 0.02 * sqrt(1.0 + 1.0 / 3.0)) < 4e-4);
+    assert_true(fabs(counted.degrees - 2.0) < 0.01);
+    assert_int_equal(counted.verdict, VERDICT_INCONCLUSIVE);
+
+    /* As one campaign the same runs look surer than they are. */
+    memset(baseline.campaigns, 0, sizeof baseline.campaigns);
+    struct judgement pooled = judge(baseline, current, &rule);
+    assert_true(pooled.campaign_spread == 0.0);
+    assert_true(pooled.standard_error < counted.standard_error / 2.0);
+}
+
+/* Variants measured in the same campaigns share their effects. */
+static void campaigns_in_common_cancel(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side first = campaign_side(0);
+    struct made_side second = campaign_side(0);
+    for (size_t i = 0; i < second.runs; i++)
+        second.costs[i] += log(1.04);
+    rule.campaigns_in_common = true;
+    struct judgement judgement = judge(first, second, &rule);
+    assert_int_equal(judgement.verdict, VERDICT_SLOWER);
+    assert_true(judgement.run_spread < 0.001);
+    rule.campaigns_in_common = false;
+    assert_int_equal(judge(first, second, &rule).verdict, VERDICT_INCONCLUSIVE);
+}
+
+/* Where each campaign is one run, a new campaign's three runs are one. */
+static void campaigns_of_one_run(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = {.runs = 0};
+    for (uint32_t campaign = 0; campaign < 4; campaign++)
+        add_run(&baseline, campaign % 2 ? 101.0 : 99.0, campaign);
+    struct judgement judgement = judge(baseline, equal_side(100, 1), &rule);
+    assert_true(fabs(judgement.standard_error / judgement.run_spread - sqrt(1.25)) < 1e-9);
+}
+
+/* Among a hundred cases a weak sign is not enough, a clear one is. */
+static void families(void **state)
+{
+    (void)state;
+    enum { cases = 100 };
+    struct rule rule = default_rule();
+    struct evidence evidence[cases];
+    struct judgement judgements[cases];
+    struct made_side baseline = spread_side(100, 2, 10);
+    struct made_side same = spread_side(100, 2, 4);
+    struct made_side weak = spread_side(104.6, 2, 4);
+    struct made_side clear = spread_side(108, 2, 4);
+    assert_int_equal(judge(baseline, weak, &rule).verdict, VERDICT_SLOWER);
+    for (size_t i = 0; i < cases; i++)
+        evidence[i] = evidence_of(&baseline, &same, &rule);
+    evidence[7] = evidence_of(&baseline, &clear, &rule);
+    evidence[8] = evidence_of(&baseline, &weak, &rule);
+    assert_true(judge_family(evidence, cases, &rule, judgements));
+    assert_int_equal(judgements[7].verdict, VERDICT_SLOWER);
+    assert_int_equal(judgements[7].family, cases);
+    assert_int_equal(judgements[8].verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(judgements[8].reason, REASON_ONE_AMONG_MANY);
+    assert_int_not_equal(judgements[0].verdict, VERDICT_SLOWER);
+}
+
+/* A case without a spread of its own is left to the threshold, and the others
+ * are judged as if it were not there. */
+static void families_of_both_kinds(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = spread_side(100, 1, 10);
+    struct made_side current = spread_side(108, 1, 4);
+    struct made_side single = equal_side(100, 1);
+    struct evidence evidence[] = {evidence_of(&single, &current, &rule), evidence_of(&baseline, &current, &rule)};
+    struct judgement judgements[2];
+    assert_true(judge_family(evidence, 2, &rule, judgements));
+    assert_int_equal(judgements[0].reason, REASON_BEYOND_THRESHOLD);
+    assert_int_equal(judgements[1].reason, REASON_BEYOND_MARGIN);
+    assert_int_equal(judgements[1].family, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_is_no_regression),
+        cmocka_unit_test(wide_intervals_are_inconclusive),
+        cmocka_unit_test(one_baseline_run),
+        cmocka_unit_test(one_current_run),
+        cmocka_unit_test(zero_spread),
+        cmocka_unit_test(outliers),
+        cmocka_unit_test(campaigns_are_counted_from_three),
+        cmocka_unit_test(campaigns_in_common_cancel),
+        cmocka_unit_test(campaigns_of_one_run),
+        cmocka_unit_test(families),
+        cmocka_unit_test(families_of_both_kinds),
+    };
+    return cmocka_run_group_tests_name("compare: verdict", tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* A substitute for the CUDA runtime, of our own making: the part that
+ * gpubench.h uses, so that its CUDA path runs, and fails, on a machine without
+ * a GPU. Declarations follow the runtime's documented C API; values that
+ * callers see (error numbers) are the documented ones.
+ *
+ * Device time is simulated: each stream has a clock that its operations
+ * advance, and events record it. Real threads execute the streams, so gates,
+ * synchronization and hangs are real. */
+#ifndef FAKE_CUDA_RUNTIME_API_H
+#define FAKE_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef CUDART_VERSION
+#define CUDART_VERSION 13000
+#endif
+#define CUDART_CB
+
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNotReady = 600,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
+} cudaError_t;
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef void(CUDART_CB *cudaHostFn_t)(void *argument);
+
+typedef struct CUuuid_st {
+    char bytes[16];
+} cudaUUID_t;
+
+struct cudaDeviceProp {
+    char name[256];
+    cudaUUID_t uuid;
+    size_t totalGlobalMem;
+    int major, minor, multiProcessorCount, l2CacheSize;
+};
+
+enum cudaDeviceAttr {
+    cudaDevAttrClockRate = 13,
+    cudaDevAttrMemoryClockRate = 36,
+    cudaDevAttrGlobalMemoryBusWidth = 37
+};
+enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1
+};
+#define cudaStreamNonBlocking 0x01
+#define cudaHostAllocDefault 0x00
+#define cudaEnableDefault 0x0
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorName(cudaError_t code);
+const char *cudaGetErrorString(cudaError_t code);
+
+cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void *memory);
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total);
+cudaError_t cudaMemcpy(void *destination, const void *source, size_t bytes,
+                       enum cudaMemcpyKind kind);
+cudaError_t cudaMemset(void *memory, int byte, size_t bytes);
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument);
+
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                          unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *result);
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *result);
+
+/* ---- what only the tests use ---- */
+
+/* Simulated costs in us: what two events cost, and an empty kernel on top. */
+#define FAKE_EVENT_US 1.25
+#define FAKE_EMPTY_KERNEL_US 1.85
+
+/* What goes wrong. All zero: nothing; two devices of 1 GiB. */
+struct fake_cuda {
+    cudaError_t count_error;       /* of cudaGetDeviceCount */
+    cudaError_t properties_error;  /* of cudaGetDeviceProperties */
+    cudaError_t stream_error;      /* of cudaStreamCreateWithFlags */
+    cudaError_t malloc_error;      /* of cudaMalloc, instead of memory */
+    cudaError_t capture_error;     /* of cudaStreamBeginCapture */
+    int no_devices;                /* the count is 0, without an error */
+    int no_driver_functions;       /* no entry point is found */
+};
+extern struct fake_cuda fake_cuda;
+
+/* Launches a kernel that takes us of simulated time, and in real time does not
+ * end before real_ms (below 1000) after its launch. */
+cudaError_t fake_launch(cudaStream_t stream, double us, int real_ms);
+
+/* A launch that is refused: cudaGetLastError will tell, nothing else. */
+void fake_launch_error(cudaError_t code);
+
+/* Launches a kernel that destroys the context. */
+cudaError_t fake_launch_crash(cudaStream_t stream);
+
+/* Launches a kernel that never ends. */
+cudaError_t fake_launch_hang(cudaStream_t stream);
+
+/* Launches a kernel that writes bytes times byte to memory. */
+cudaError_t fake_launch_write(cudaStream_t stream, void *memory, int byte, size_t bytes);
+
+int fake_current_device(void);
+size_t fake_used_bytes(void);   /* device memory in use */
+int fake_live_objects(void);    /* streams, events, graphs, modules, blocks of memory */
+
+/* As after the start of a process: no error, device 0, nothing scripted. */
+void fake_start(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,757 @@
+/* See cuda_runtime_api.h. One thread per stream takes operations from the
+ * stream's queue; one lock guards everything. */
+#define _GNU_SOURCE
+#include "cuda_runtime_api.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEVICES = 2, MOST_STREAMS = 64 };
+static const size_t memory_bytes = (size_t)1 << 30;
+
+enum operation_kind { KERNEL, WRITE, HOST, RECORD, CRASH, HANG };
+
+typedef struct operation {
+    struct operation *next;
+    enum operation_kind kind;
+    double us;
+    int byte;
+    struct timespec until; /* KERNEL ends no sooner, in real time; 0: at once */
+    void *memory; /* of WRITE; HOST's argument */
+    size_t bytes;
+    cudaHostFn_t function;
+    cudaEvent_t event;
+} operation;
+
+struct CUstream_st {
+    pthread_t thread;
+    pthread_cond_t filled;
+    operation *first, **last; /* the head stays until it is executed */
+    double now_us;
+    int ended;
+    cudaGraph_t capture; /* while capturing */
+    int capture_spoilt;
+};
+
+struct CUevent_st {
+    int pending; /* records that are queued */
+    double us;
+};
+
+struct CUgraph_st {
+    operation *first, **last;
+    size_t count;
+};
+
+struct CUgraphExec_st {
+    operation *first;
+};
+
+/* Blocks carry their size in front, as far from the caller as malloc aligns. */
+typedef union block {
+    size_t bytes;
+    long double align;
+} block;
+
+struct fake_cuda fake_cuda;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t executed = PTHREAD_COND_INITIALIZER;
+static struct CUstream_st *streams[MOST_STREAMS];
+static cudaError_t last_error, context_error;
+static int current_device, live_objects;
+static size_t used_bytes;
+
+/* ---- errors ---- */
+
+/* A destroyed context answers everything; anything else is remembered once. */
+static cudaError_t answer(cudaError_t code)
+{
+    if (context_error != cudaSuccess)
+        code = context_error;
+    if (code != cudaSuccess && code != cudaErrorNotReady)
+        last_error = code;
+    return code;
+}
+
+static cudaError_t answer_locked(cudaError_t code)
+{
+    pthread_mutex_lock(&lock);
+    code = answer(code);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = context_error != cudaSuccess ? context_error : last_error;
+    last_error = cudaSuccess;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+const char *cudaGetErrorName(cudaError_t code)
+{
+    switch (code) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
+    }
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t code)
+{
+    switch (code) {
+    case cudaErrorInsufficientDriver: return "the driver is too old (fake)";
+    case cudaErrorNoDevice: return "there is no device (fake)";
+    case cudaErrorIllegalAddress: return "a kernel wrote where it must not (fake)";
+    default: return "explained (fake)";
+    }
+}
+
+/* ---- execution ---- */
+
+/* The part of an operation that takes real time, without the lock. */
+static void perform(const operation *op)
+{
+    if (op->kind == HOST)
+        op->function(op->memory);
+    if (op->kind == WRITE)
+        memset(op->memory, op->byte, op->bytes);
+    if (op->until.tv_sec > 0)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &op->until, NULL);
+}
+
+/* With the lock held. What a destroyed context had queued is dropped, but
+ * events count down, so that nobody waits for them. */
+static void execute(cudaStream_t stream, const operation *op)
+{
+    while (op->kind == HANG)
+        pthread_cond_wait(&stream->filled, &lock);
+    if (context_error == cudaSuccess) {
+        pthread_mutex_unlock(&lock);
+        perform(op);
+        pthread_mutex_lock(&lock);
+        stream->now_us += op->us;
+    }
+    if (op->kind == CRASH)
+        context_error = cudaErrorIllegalAddress;
+    if (op->kind == RECORD) {
+        op->event->us = stream->now_us;
+        op->event->pending--;
+    }
+}
+
+static void *work(void *argument)
+{
+    cudaStream_t stream = (cudaStream_t)argument;
+    pthread_mutex_lock(&lock);
+    while (!stream->ended || stream->first) {
+        operation *op = stream->first;
+        if (!op) {
+            pthread_cond_wait(&stream->filled, &lock);
+            continue;
+        }
+        execute(stream, op);
+        stream->first = op->next;
+        if (!stream->first)
+            stream->last = &stream->first;
+        free(op);
+        pthread_cond_broadcast(&executed);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void append(operation ***last, const operation *op)
+{
+    operation *copy = malloc(sizeof *copy);
+    *copy = *op;
+    copy->next = NULL;
+    **last = copy;
+    *last = &copy->next;
+}
+
+/* With the lock held. */
+static void queue(cudaStream_t stream, const operation *op)
+{
+    if (stream->capture) {
+        append(&stream->capture->last, op);
+        stream->capture->count++;
+        return;
+    }
+    if (op->kind == RECORD)
+        op->event->pending++;
+    append(&stream->last, op);
+    pthread_cond_signal(&stream->filled);
+}
+
+static cudaError_t enqueue(cudaStream_t stream, const operation *op)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = answer(stream ? cudaSuccess : cudaErrorInvalidValue);
+    if (code == cudaSuccess)
+        queue(stream, op);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* With the lock held. */
+static void wait_idle(void)
+{
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++)
+        while (streams[i] && streams[i]->first)
+            pthread_cond_wait(&executed, &lock);
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    wait_idle();
+    code = answer(cudaSuccess);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* ---- devices ---- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = fake_cuda.count_error || fake_cuda.no_devices ? 0 : DEVICES;
+    return answer_locked(fake_cuda.count_error);
+}
+
+static int is_device(int device)
+{
+    return device >= 0 && device < DEVICES;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    cudaError_t code = answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
+    if (code == cudaSuccess)
+        current_device = device;
+    return code;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    cudaError_t code = fake_cuda.properties_error;
+    int i;
+    code = answer_locked(is_device(device) ? code : cudaErrorInvalidDevice);
+    if (code != cudaSuccess)
+        return code;
+    memset(properties, 0, sizeof *properties);
+    snprintf(properties->name, sizeof properties->name, "Fake GPU %d", device);
+    /* Bytes 0x10 to 0x1f, or 0xa0 to 0xaf. */
+    for (i = 0; i < 16; i++)
+        properties->uuid.bytes[i] = (char)((device ? 0xa0 : 0x10) + i);
+    properties->totalGlobalMem = memory_bytes;
+    properties->major = device ? 8 : 9;
+    properties->minor = 0;
+    properties->multiProcessorCount = device ? 108 : 132;
+    properties->l2CacheSize = 1 << 20;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    switch (attribute) {
+    case cudaDevAttrClockRate: *value = 1980000; break;
+    case cudaDevAttrMemoryClockRate: *value = 2619000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 5120; break;
+    }
+    return answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 13000;
+    return answer_locked(cudaSuccess);
+}
+
+/* ---- memory ---- */
+
+/* With the lock held. */
+static void *take_block(size_t bytes)
+{
+    block *made = malloc(sizeof *made + bytes);
+    if (!made)
+        return NULL;
+    made->bytes = bytes;
+    live_objects++;
+    return made + 1;
+}
+
+static void drop_block(void *memory, int on_device)
+{
+    block *made = (block *)memory - 1;
+    if (on_device)
+        used_bytes -= made->bytes;
+    live_objects--;
+    free(made);
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    cudaError_t code;
+    *memory = NULL;
+    pthread_mutex_lock(&lock);
+    code = answer(fake_cuda.malloc_error != cudaSuccess   ? fake_cuda.malloc_error
+                  : bytes > memory_bytes - used_bytes ? cudaErrorMemoryAllocation
+                                                      : cudaSuccess);
+    if (code == cudaSuccess && bytes > 0) {
+        *memory = take_block(bytes);
+        used_bytes += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* Like the real one it waits for the device, so a hung kernel hangs it. */
+static cudaError_t free_block(void *memory, int on_device)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    if (memory)
+        wait_idle();
+    code = answer(cudaSuccess);
+    if (memory)
+        drop_block(memory, on_device);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    return free_block(memory, 1);
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    cudaError_t code;
+    *memory = NULL;
+    pthread_mutex_lock(&lock);
+    code = answer(flags != cudaHostAllocDefault || bytes > memory_bytes ? cudaErrorMemoryAllocation
+                                                                        : cudaSuccess);
+    if (code == cudaSuccess)
+        *memory = take_block(bytes);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    return free_block(memory, 0);
+}
+
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    *available = memory_bytes - used_bytes;
+    *total = memory_bytes;
+    return answer_locked(cudaSuccess);
+}
+
+cudaError_t cudaMemcpy(void *destination, const void *source, size_t bytes,
+                       enum cudaMemcpyKind kind)
+{
+    cudaError_t code = cudaDeviceSynchronize();
+    if (code == cudaSuccess && kind == cudaMemcpyDefault)
+        memcpy(destination, source, bytes);
+    return code;
+}
+
+cudaError_t cudaMemset(void *memory, int byte, size_t bytes)
+{
+    cudaError_t code = cudaDeviceSynchronize();
+    if (code == cudaSuccess)
+        memset(memory, byte, bytes);
+    return code;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream)
+{
+    return fake_launch_write(stream, memory, byte, bytes);
+}
+
+/* ---- streams ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    cudaStream_t made = calloc(1, sizeof *made);
+    cudaError_t code;
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < MOST_STREAMS && streams[i])
+        i++;
+    code = answer(flags != cudaStreamNonBlocking || i == MOST_STREAMS ? cudaErrorInvalidValue
+                                                                      : fake_cuda.stream_error);
+    if (code == cudaSuccess) {
+        made->last = &made->first;
+        pthread_cond_init(&made->filled, NULL);
+        streams[i] = made;
+        live_objects++;
+        *stream = made;
+    }
+    pthread_mutex_unlock(&lock);
+    if (code != cudaSuccess)
+        free(made);
+    else
+        pthread_create(&made->thread, NULL, work, made);
+    return code;
+}
+
+/* Joins the thread, which the real one need not, so that no test leaves any behind. */
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    int i;
+    pthread_mutex_lock(&lock);
+    stream->ended = 1;
+    pthread_cond_signal(&stream->filled);
+    pthread_mutex_unlock(&lock);
+    pthread_join(stream->thread, NULL);
+    pthread_mutex_lock(&lock);
+    for (i = 0; i < MOST_STREAMS; i++)
+        if (streams[i] == stream)
+            streams[i] = NULL;
+    live_objects--;
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&stream->filled);
+    free(stream);
+    return answer_locked(cudaSuccess);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    cudaError_t code = cudaSuccess;
+    pthread_mutex_lock(&lock);
+    if (stream->capture) {
+        stream->capture_spoilt = 1;
+        code = cudaErrorStreamCaptureUnsupported;
+    }
+    while (stream->first)
+        pthread_cond_wait(&executed, &lock);
+    code = answer(code);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
+{
+    operation op = {.kind = HOST, .function = function, .memory = argument};
+    return enqueue(stream, &op);
+}
+
+/* ---- events ---- */
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = answer(cudaSuccess);
+    if (code == cudaSuccess) {
+        *event = calloc(1, sizeof **event);
+        live_objects++;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    pthread_mutex_lock(&lock);
+    live_objects--;
+    pthread_mutex_unlock(&lock);
+    free(event);
+    return answer_locked(cudaSuccess);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    operation op = {.kind = RECORD, .event = event, .us = FAKE_EVENT_US};
+    return enqueue(stream, &op);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = answer(event->pending > 0 ? cudaErrorNotReady : cudaSuccess);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = answer(start->pending > 0 || stop->pending > 0 ? cudaErrorNotReady : cudaSuccess);
+    *ms = (float)((stop->us - start->us) / 1e3);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    cudaError_t code = fake_cuda.capture_error;
+    pthread_mutex_lock(&lock);
+    code = answer(mode != cudaStreamCaptureModeThreadLocal ? cudaErrorInvalidValue : code);
+    if (code == cudaSuccess) {
+        stream->capture = calloc(1, sizeof *stream->capture);
+        stream->capture->last = &stream->capture->first;
+        stream->capture_spoilt = 0;
+        live_objects++;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static void free_operations(operation *op)
+{
+    while (op) {
+        operation *next = op->next;
+        free(op);
+        op = next;
+    }
+}
+
+/* With the lock held. */
+static void drop_graph(cudaGraph_t graph)
+{
+    free_operations(graph->first);
+    free(graph);
+    live_objects--;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    cudaError_t code;
+    *graph = NULL;
+    pthread_mutex_lock(&lock);
+    code = answer(!stream->capture          ? cudaErrorInvalidValue
+                  : stream->capture_spoilt ? cudaErrorStreamCaptureInvalidated
+                                           : cudaSuccess);
+    if (code == cudaSuccess)
+        *graph = stream->capture;
+    else if (stream->capture)
+        drop_graph(stream->capture);
+    stream->capture = NULL;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    *count = graph->count;
+    return answer_locked(nodes ? cudaErrorInvalidValue : cudaSuccess);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                          unsigned long long flags)
+{
+    cudaError_t code;
+    const operation *op;
+    operation **last;
+    *executable = NULL;
+    pthread_mutex_lock(&lock);
+    code = answer(flags ? cudaErrorInvalidValue : cudaSuccess);
+    if (code == cudaSuccess) {
+        *executable = calloc(1, sizeof **executable);
+        last = &(*executable)->first;
+        for (op = graph->first; op; op = op->next)
+            append(&last, op);
+        live_objects++;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
+{
+    cudaError_t code;
+    const operation *op;
+    pthread_mutex_lock(&lock);
+    code = answer(cudaSuccess);
+    for (op = executable->first; op && code == cudaSuccess; op = op->next)
+        queue(stream, op);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    pthread_mutex_lock(&lock);
+    drop_graph(graph);
+    pthread_mutex_unlock(&lock);
+    return answer_locked(cudaSuccess);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
+{
+    pthread_mutex_lock(&lock);
+    wait_idle();
+    free_operations(executable->first);
+    free(executable);
+    live_objects--;
+    pthread_mutex_unlock(&lock);
+    return answer_locked(cudaSuccess);
+}
+
+/* ---- the driver's functions behind the empty kernel ---- */
+
+static int load_module(void **module, const void *image)
+{
+    pthread_mutex_lock(&lock);
+    *module = (void *)&live_objects;
+    live_objects++;
+    pthread_mutex_unlock(&lock);
+    return strstr((const char *)image, ".entry gpubench_empty") ? 0 : 218; /* invalid PTX */
+}
+
+static int get_function(void **function, void *module, const char *name)
+{
+    *function = module;
+    return strcmp(name, "gpubench_empty") == 0 ? 0 : 500; /* not found */
+}
+
+static int unload_module(void *module)
+{
+    pthread_mutex_lock(&lock);
+    live_objects -= module == (void *)&live_objects;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int launch_kernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                         unsigned block_x, unsigned block_y, unsigned block_z,
+                         unsigned shared_bytes, cudaStream_t stream, void **arguments, void **extra)
+{
+    int fine = function && grid_x && grid_y && grid_z && block_x && block_y && block_z &&
+               !shared_bytes && !arguments && !extra;
+    return fine ? (int)fake_launch(stream, FAKE_EMPTY_KERNEL_US, 0) : cudaErrorInvalidValue;
+}
+
+/* A function pointer travels as void *, as the API has it. */
+static void *as_pointer(const void *function_pointer)
+{
+    void *pointer;
+    memcpy(&pointer, function_pointer, sizeof pointer);
+    return pointer;
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *result)
+{
+    int (*load)(void **, const void *) = load_module;
+    int (*get)(void **, void *, const char *) = get_function;
+    int (*unload)(void *) = unload_module;
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                  cudaStream_t, void **, void **) = launch_kernel;
+    *function = NULL;
+    if (!fake_cuda.no_driver_functions && flags == cudaEnableDefault) {
+        *function = !strcmp(symbol, "cuModuleLoadData")      ? as_pointer(&load)
+                    : !strcmp(symbol, "cuModuleGetFunction") ? as_pointer(&get)
+                    : !strcmp(symbol, "cuModuleUnload")      ? as_pointer(&unload)
+                    : !strcmp(symbol, "cuLaunchKernel")      ? as_pointer(&launch)
+                                                             : NULL;
+    }
+    *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return answer_locked(cudaSuccess);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *result)
+{
+    (void)version;
+    return cudaGetDriverEntryPoint(symbol, function, flags, result);
+}
+
+/* ---- what only the tests use ---- */
+
+cudaError_t fake_launch(cudaStream_t stream, double us, int real_ms)
+{
+    operation op = {.kind = KERNEL, .us = us};
+    if (real_ms > 0) {
+        clock_gettime(CLOCK_MONOTONIC, &op.until);
+        op.until.tv_nsec += real_ms * 1000000L; /* below a second */
+        op.until.tv_sec += op.until.tv_nsec / 1000000000L;
+        op.until.tv_nsec %= 1000000000L;
+    }
+    return enqueue(stream, &op);
+}
+
+void fake_launch_error(cudaError_t code)
+{
+    answer_locked(code);
+}
+
+cudaError_t fake_launch_crash(cudaStream_t stream)
+{
+    operation op = {.kind = CRASH};
+    return enqueue(stream, &op);
+}
+
+cudaError_t fake_launch_hang(cudaStream_t stream)
+{
+    operation op = {.kind = HANG};
+    return enqueue(stream, &op);
+}
+
+/* 1 TB/s, and 2 us for starting. */
+cudaError_t fake_launch_write(cudaStream_t stream, void *memory, int byte, size_t bytes)
+{
+    operation op = {.kind = WRITE, .memory = memory, .byte = byte, .bytes = bytes};
+    op.us = 2 + (double)bytes / 1e6;
+    return enqueue(stream, &op);
+}
+
+int fake_current_device(void)
+{
+    return current_device;
+}
+
+size_t fake_used_bytes(void)
+{
+    size_t bytes;
+    pthread_mutex_lock(&lock);
+    bytes = used_bytes;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+int fake_live_objects(void)
+{
+    int count;
+    pthread_mutex_lock(&lock);
+    count = live_objects;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void fake_start(void)
+{
+    pthread_mutex_lock(&lock);
+    memset(&fake_cuda, 0, sizeof fake_cuda);
+    last_error = context_error = cudaSuccess;
+    current_device = 0;
+    pthread_mutex_unlock(&lock);
+}

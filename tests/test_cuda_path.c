@@ -1,0 +1,771 @@
+/* The CUDA path of gpubench.h on the substitute runtime in fake_cuda/, whose
+ * times are simulated: what is right is known to the nanosecond. */
+#define _GNU_SOURCE
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+
+#include "support.h"
+
+#define QUICK "--max-time", "0.05", "--max-samples", "20", "--warmup", "1"
+#define UUID_0 "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f"
+#define UUID_1 "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
+
+enum { BUFFER_BYTES = 4096 };
+
+/* What a case does in run. */
+enum act {
+    LAUNCH,         /* a kernel of ten microseconds */
+    LAUNCH_NOTHING,
+    LAUNCH_BADLY,   /* and not look at the error */
+    RETURN_ERROR,
+    RETURN_OOM,
+    SYNCHRONIZE,
+    HIDE,           /* the work on another stream */
+    FILL,           /* the output, as it should */
+    FILL_BEFORE,    /* and a byte in front of it */
+    FILL_BEHIND
+};
+
+typedef struct probe {
+    enum act act;
+    size_t bytes; /* what setup allocates; 0: nothing */
+    int kind;
+    cudaError_t malloc_error;    /* while setup allocates */
+    size_t own_bytes;            /* setup takes by itself */
+    int verify_leaves_error, teardown_leaves_error, reset_fails;
+    uint64_t since_reset, most_since_reset; /* runs */
+    unsigned char *output, *own;
+    cudaStream_t other;
+} probe;
+
+static int set_up(void *context, gpubench *bench)
+{
+    probe *p = (probe *)context;
+    cudaError_t code = cudaSuccess;
+    if (p->act == HIDE)
+        code = cudaStreamCreateWithFlags(&p->other, cudaStreamNonBlocking);
+    if (p->own_bytes > 0 && code == cudaSuccess)
+        code = cudaMalloc((void **)&p->own, p->own_bytes);
+    if (code != cudaSuccess || p->bytes == 0)
+        return (int)code;
+    fake_cuda.malloc_error = p->malloc_error;
+    p->output = (unsigned char *)gpubench_alloc(bench, p->bytes, p->kind | GPUBENCH_OUTPUT);
+    fake_cuda.malloc_error = cudaSuccess;
+    return p->output ? GPUBENCH_OK : GPUBENCH_OOM;
+}
+
+static int reset(void *context, gpubench_stream stream)
+{
+    probe *p = (probe *)context;
+    p->since_reset = 0;
+    return p->reset_fails ? cudaErrorInvalidValue : (int)fake_launch(stream, 1000, 0);
+}
+
+static int fill(const probe *p, cudaStream_t stream)
+{
+    size_t before = p->act == FILL_BEFORE, behind = p->act == FILL_BEHIND;
+    return (int)fake_launch_write(stream, p->output - before, 7, p->bytes + before + behind);
+}
+
+static int run(void *context, gpubench_stream stream)
+{
+    probe *p = (probe *)context;
+    int code;
+    p->since_reset++;
+    p->most_since_reset = p->since_reset > p->most_since_reset ? p->since_reset : p->most_since_reset;
+    switch (p->act) {
+    case LAUNCH_NOTHING: return 0;
+    case LAUNCH_BADLY: fake_launch_error(cudaErrorInvalidConfiguration); return 0;
+    case RETURN_ERROR: return cudaErrorInvalidValue;
+    case RETURN_OOM: return cudaErrorMemoryAllocation;
+    case HIDE: return (int)fake_launch(p->other, 10, 100);
+    case FILL: case FILL_BEFORE: case FILL_BEHIND: return fill(p, stream);
+    case SYNCHRONIZE:
+        code = (int)fake_launch(stream, 10, 0);
+        return code != 0 ? code : (int)cudaStreamSynchronize(stream);
+    case LAUNCH: break;
+    }
+    return (int)fake_launch(stream, 10, 0);
+}
+
+static int verify(void *context, gpubench *bench)
+{
+    const probe *p = (const probe *)context;
+    unsigned char back[BUFFER_BYTES];
+    size_t i, wrong = 0;
+    if (p->verify_leaves_error)
+        fake_launch_error(cudaErrorInvalidConfiguration);
+    if (!p->output)
+        return GPUBENCH_OK;
+    if (gpubench_copy(bench, back, p->output, p->bytes) != 0)
+        return GPUBENCH_FAILED;
+    for (i = 0; i < p->bytes; i++)
+        wrong += back[i] != 7;
+    return gpubench_check(bench, (double)wrong, 0);
+}
+
+static void tear_down(void *context)
+{
+    const probe *p = (const probe *)context;
+    if (p->own)
+        (void)cudaFree(p->own);
+    if (p->other)
+        (void)cudaStreamDestroy(p->other);
+    if (p->teardown_leaves_error)
+        fake_launch_error(cudaErrorInvalidValue);
+}
+
+static void queue(gpubench *bench, const char *name, probe *p)
+{
+    gpubench_case one = gpubench_case_init(name, run, p);
+    one.setup = set_up;
+    one.verify = verify;
+    one.teardown = tear_down;
+    gpubench_measure(bench, &one);
+}
+
+/* Queues and measures one case; its row is the handle's last. */
+static size_t measure(gpubench *bench, const char *name, probe *p)
+{
+    queue(bench, name, p);
+    gpubench_run(bench);
+    assert_true(gpubench_row_count(bench) > 0);
+    return gpubench_row_count(bench) - 1;
+}
+
+/* The very case of ten microseconds and the events' cost, whatever came before. */
+static void expect_next_is_measured(gpubench *bench)
+{
+    static probe healthy;
+    size_t row;
+    memset(&healthy, 0, sizeof healthy);
+    row = measure(bench, "next", &healthy);
+    expect_cell(bench, row, "case", "next");
+    expect_cell(bench, row, "status", "ok");
+    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    expect_no_flag(bench, row, "ungated");
+}
+
+static void expect_row_failed(gpubench *bench, size_t row, const char *status, const char *flag)
+{
+    expect_cell(bench, row, "status", status);
+    expect_cell(bench, row, "median_us", "");
+    expect_cell(bench, row, "samples", "");
+    expect_flag(bench, row, flag);
+}
+
+/* What a test that failed left open is not the next one's. */
+static size_t bytes_before;
+static int objects_before;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_start();
+    bytes_before = fake_used_bytes();
+    objects_before = fake_live_objects();
+    return 0;
+}
+
+/* Every block, stream, event, graph and module went back. */
+static int nothing_left(void **state)
+{
+    size_t bytes = fake_used_bytes() - bytes_before;
+    int objects = fake_live_objects() - objects_before;
+    (void)state;
+    if (bytes == 0 && objects == 0)
+        return 0;
+    print_error("%zu bytes and %d objects are left\n", bytes, objects);
+    return 1;
+}
+
+/* ---- what is healthy ---- */
+
+static void a_kernel_is_timed_by_events(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_cell(bench, row, "backend", "cuda");
+    expect_cell(bench, row, "mode", "cold");
+    expect_double(bench, row, "min_us", 10 + FAKE_EVENT_US);
+    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    expect_double(bench, row, "max_us", 10 + FAKE_EVENT_US);
+    expect_cell(bench, row, "stddev_us", "0");
+    expect_double(bench, row, "overhead_us", FAKE_EMPTY_KERNEL_US + FAKE_EVENT_US);
+    expect_no_flag(bench, row, "ungated");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void the_device_is_described(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    (void)state;
+    expect_cell(bench, row, "device", "Fake GPU 0");
+    expect_cell(bench, row, "uuid", UUID_0);
+    expect_cell(bench, row, "compute_capability", "9.0");
+    expect_cell(bench, row, "sm_count", "132");
+    expect_cell(bench, row, "l2_bytes", "1048576");
+    expect_cell(bench, row, "memory_bytes", "1073741824");
+    expect_cell(bench, row, "cuda_runtime", "13.0");
+    assert_true(*gpubench_value(bench, row, "cpu") != '\0');
+    assert_int_equal(gpubench_is_cuda(bench), 1);
+    assert_int_equal(gpubench_compute_capability(bench), 90);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void flush_and_reset_are_not_timed(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "cold,graph");
+    probe p = {.act = LAUNCH};
+    gpubench_case one = gpubench_case_init("reset", run, &p);
+    size_t row;
+    (void)state;
+    one.reset = reset; /* a millisecond */
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    for (row = 0; row < 2; row++)
+        expect_double(bench, row, "max_us", 10 + FAKE_EVENT_US);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* What two events cost must stay under 0.1 % of a batch. */
+static void hot_mode_divides_a_long_batch(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "hot");
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    double batch = value_of(bench, row, "batch");
+    (void)state;
+    assert_true(batch * 10 * 0.001 >= FAKE_EVENT_US);
+    expect_double(bench, row, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* One run in front of the batch, so that the first timed one finds warm caches. */
+static void hot_mode_runs_once_in_front_of_a_batch(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "hot");
+    probe p = {.act = LAUNCH};
+    gpubench_case one = gpubench_case_init("reset", run, &p);
+    double batch;
+    (void)state;
+    one.reset = reset;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    batch = value_of(bench, 0, "batch");
+    assert_true((double)p.most_since_reset == batch + 1);
+    expect_double(bench, 0, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void graph_mode_replays_what_was_captured(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "graph");
+    probe p = {.act = FILL, .bytes = BUFFER_BYTES};
+    size_t row = measure(bench, "fill", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok"); /* verified after replaying alone */
+    expect_cell(bench, row, "mode", "graph");
+    expect_double(bench, row, "median_us", 3.254); /* 2 + 0.004096 + 1.25, to the nanosecond */
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void memory_of_every_kind_works(void **state)
+{
+    static const int kinds[] = {GPUBENCH_DEVICE, GPUBENCH_PINNED, GPUBENCH_PAGEABLE};
+    static const char *const names[] = {"device", "pinned", "pageable"};
+    gpubench *bench = OPEN(QUICK);
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        probe p = {.act = FILL, .bytes = BUFFER_BYTES, .kind = kinds[i]};
+        size_t row = measure(bench, names[i], &p);
+        expect_cell(bench, row, "status", "ok");
+        assert_true(i == 0 ? value_of(bench, row, "device_bytes") >= BUFFER_BYTES
+                           : value_of(bench, row, "device_bytes") == 0);
+    }
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_cases_own_device_memory_is_counted(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH, .own_bytes = 1 << 20};
+    size_t row = measure(bench, "own", &p);
+    (void)state;
+    assert_true(value_of(bench, row, "device_bytes") >= 1 << 20);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void without_an_empty_kernel_there_is_no_overhead(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH};
+    size_t row;
+    (void)state;
+    fake_cuda.no_driver_functions = 1;
+    row = measure(bench, "ten", &p);
+    expect_cell(bench, row, "status", "ok");
+    expect_cell(bench, row, "overhead_us", "");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void the_cpu_can_be_measured_too(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--device", "cpu");
+    probe p = {.act = LAUNCH_NOTHING};
+    size_t row;
+    (void)state;
+    fake_cuda.count_error = cudaErrorNoDevice;
+    row = measure(bench, "nothing", &p);
+    expect_cell(bench, row, "status", "ok");
+    expect_cell(bench, row, "backend", "cpu");
+    assert_int_equal(gpubench_is_cuda(bench), 0);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* ---- guards ---- */
+
+static void expect_failure(enum act act, const char *modes, const char *status, const char *flag)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", modes);
+    probe p = {.act = act, .bytes = BUFFER_BYTES};
+    size_t row = measure(bench, "faulty", &p);
+    expect_row_failed(bench, row, status, flag);
+    assert_int_equal(gpubench_row_count(bench), 1);
+    assert_int_equal(gpubench_close(bench), 1);
+    bench = OPEN(QUICK);
+    measure(bench, "faulty", &p);
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+static void launching_nothing_fails(void **state)
+{
+    (void)state;
+    expect_failure(LAUNCH_NOTHING, "graph", "failed", "launched_nothing");
+}
+
+static void launching_nothing_fails_by_its_time(void **state)
+{
+    static const char *const modes[] = {"cold", "hot"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench = OPEN(QUICK, "--mode", modes[i]);
+        probe p = {.act = LAUNCH_NOTHING};
+        expect_row_failed(bench, measure(bench, "idle", &p), "failed", "launched_nothing");
+        assert_int_equal(gpubench_close(bench), 1);
+    }
+}
+
+static void a_launch_error_that_nobody_looked_at_fails(void **state)
+{
+    (void)state;
+    expect_failure(LAUNCH_BADLY, "cold", "failed", "cudaErrorInvalidConfiguration");
+    expect_failure(LAUNCH_BADLY, "hot", "failed", "cudaErrorInvalidConfiguration");
+    expect_failure(LAUNCH_BADLY, "graph", "failed", "cudaErrorInvalidConfiguration");
+}
+
+static void an_error_code_fails(void **state)
+{
+    (void)state;
+    expect_failure(RETURN_ERROR, "cold", "failed", "cudaErrorInvalidValue:_explained");
+}
+
+static void out_of_memory_in_run_is_oom(void **state)
+{
+    (void)state;
+    expect_failure(RETURN_OOM, "cold", "oom", "reason=");
+}
+
+static void writing_out_of_bounds_fails(void **state)
+{
+    (void)state;
+    expect_failure(FILL_BEFORE, "cold", "mismatch", "in_front_of");
+    expect_failure(FILL_BEHIND, "cold", "mismatch", "behind");
+    expect_failure(FILL_BEHIND, "hot", "mismatch", "behind");
+    expect_failure(FILL_BEHIND, "graph", "mismatch", "behind");
+}
+
+static void an_output_that_was_not_written_fails(void **state)
+{
+    (void)state;
+    expect_failure(LAUNCH, "cold", "mismatch", "4.1e+03_exceeds");
+    expect_failure(LAUNCH, "graph", "mismatch", "4.1e+03_exceeds");
+}
+
+static void work_on_another_stream_fails(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = HIDE};
+    (void)state;
+    expect_row_failed(bench, measure(bench, "hidden", &p), "failed", "outside_the_stream");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+static void synchronizing_inside_is_marked_and_measured(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "cold,hot");
+    probe p = {.act = SYNCHRONIZE};
+    size_t row;
+    (void)state;
+    measure(bench, "inside", &p);
+    assert_int_equal(gpubench_row_count(bench), 2);
+    for (row = 0; row < 2; row++) {
+        expect_cell(bench, row, "status", "ok");
+        expect_flag(bench, row, "ungated");
+    }
+    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void what_cannot_be_captured_is_unsupported(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "graph");
+    probe inside = {.act = SYNCHRONIZE}, fine = {.act = LAUNCH};
+    size_t row;
+    (void)state;
+    row = measure(bench, "inside", &inside);
+    expect_row_failed(bench, row, "unsupported", "cudaErrorStreamCapture");
+    fake_cuda.capture_error = cudaErrorInvalidValue;
+    row = measure(bench, "refused", &fine);
+    expect_row_failed(bench, row, "unsupported", "cudaErrorInvalidValue");
+    fake_cuda.capture_error = cudaSuccess;
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void an_error_in_reset_fails(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH, .reset_fails = 1};
+    gpubench_case one = gpubench_case_init("reset", run, &p);
+    (void)state;
+    one.reset = reset;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_row_failed(bench, 0, "failed", "cudaErrorInvalidValue");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* An error that a case leaves behind is not the next one's. */
+static void errors_left_behind_do_not_reach_the_next_case(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe verifying = {.act = LAUNCH, .verify_leaves_error = 1};
+    probe leaving = {.act = LAUNCH, .teardown_leaves_error = 1};
+    (void)state;
+    measure(bench, "leaves", &leaving);
+    expect_next_is_measured(bench);
+    gpubench_close(bench);
+    bench = OPEN(QUICK);
+    measure(bench, "verifies", &verifying);
+    expect_next_is_measured(bench);
+    gpubench_close(bench);
+}
+
+/* ---- memory ---- */
+
+static void too_much_memory_is_oom(void **state)
+{
+    static const size_t sizes[] = {(size_t)1 << 40, SIZE_MAX, SIZE_MAX - 1024, (size_t)1 << 63};
+    static const char *const flags[] = {"needed_bytes=1099511627776 free_bytes=",
+                                        "needed_bytes=18446744073709551615 free_bytes=",
+                                        "needed_bytes=18446744073709550591 free_bytes=",
+                                        "needed_bytes=9223372036854775808 free_bytes="};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        gpubench *bench = OPEN(QUICK);
+        probe p = {.act = FILL, .bytes = sizes[i]};
+        expect_row_failed(bench, measure(bench, "huge", &p), "oom", flags[i]);
+        expect_next_is_measured(bench);
+        assert_int_equal(gpubench_close(bench), 1);
+    }
+}
+
+/* An allocation may fail for another reason, and that reason has a name. */
+static void a_failed_allocation_is_not_always_oom(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = FILL, .bytes = BUFFER_BYTES, .malloc_error = cudaErrorInvalidValue};
+    (void)state;
+    expect_row_failed(bench, measure(bench, "refused", &p), "failed", "cudaErrorInvalidValue");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* ---- which device ---- */
+
+static void expect_device(const char *wanted, int ordinal)
+{
+    gpubench *bench = OPEN(QUICK, "--device", wanted);
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    expect_cell(bench, row, "device", ordinal ? "Fake GPU 1" : "Fake GPU 0");
+    expect_cell(bench, row, "uuid", ordinal ? UUID_1 : UUID_0);
+    expect_cell(bench, row, "compute_capability", ordinal ? "8.0" : "9.0");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_device_is_chosen_by_number_or_uuid(void **state)
+{
+    (void)state;
+    expect_device("auto", 0);
+    expect_device("0", 0);
+    expect_device("1", 1);
+    expect_device(UUID_0, 0);
+    expect_device(UUID_1, 1);
+    expect_device("GPU-a0a1a2a3", 1);
+    expect_device("GPU-1011", 0);
+}
+
+static void the_chosen_device_is_the_current_one(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--device", "1");
+    probe p = {.act = LAUNCH};
+    (void)state;
+    measure(bench, "ten", &p);
+    assert_int_equal(fake_current_device(), 1);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void an_unknown_device_is_refused(void **state)
+{
+    static const char *const unknown[] = {"2", "99", "18446744073709551615", "GPU-ffffffff",
+                                          "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f0", "GPU-a0a1a2a4"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        gpubench *bench = OPEN(QUICK, "--device", unknown[i]);
+        probe p = {.act = LAUNCH};
+        queue(bench, "ten", &p);
+        assert_int_equal(gpubench_close(bench), 2);
+    }
+}
+
+static void a_device_that_cannot_be_prepared_is_refused(void **state)
+{
+    int step;
+    (void)state;
+    for (step = 0; step < 3; step++) {
+        gpubench *bench = OPEN(QUICK);
+        probe p = {.act = LAUNCH};
+        fake_cuda.properties_error = step == 0 ? cudaErrorInvalidValue : cudaSuccess;
+        fake_cuda.stream_error = step == 1 ? cudaErrorMemoryAllocation : cudaSuccess;
+        fake_cuda.malloc_error = step == 2 ? cudaErrorMemoryAllocation : cudaSuccess;
+        queue(bench, "ten", &p);
+        assert_int_equal(gpubench_close(bench), 2);
+        fake_start();
+    }
+}
+
+/* ---- through a program: no driver, lost contexts ---- */
+
+static void expect_no_gpu(const char *driver, const char *name, const char *explanation)
+{
+    const char *csv = support_path("no-gpu.csv");
+    outcome result = RUN("cuda", "--driver", driver, "--csv", csv, QUICK);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, name);
+    support_expect_text(result.err, explanation);
+    support_expect_text(result.err, "--device");
+    assert_false(support_exists(csv));
+    support_free_outcome(&result);
+}
+
+static void without_a_gpu_cudas_reason_is_told(void **state)
+{
+    (void)state;
+    expect_no_gpu("none", "cudaErrorNoDevice", "there is no device (fake)");
+    expect_no_gpu("empty", "cudaErrorNoDevice", "there is no device (fake)");
+    expect_no_gpu("old", "cudaErrorInsufficientDriver", "the driver is too old (fake)");
+}
+
+static void looking_needs_no_gpu(void **state)
+{
+    outcome result = RUN("cuda", "--driver", "none", "--list", "--set", "crash");
+    (void)state;
+    support_expect_status(&result, 0);
+    assert_string_equal(result.out, "healthy-1\nfaulty\nhealthy-2\nhealthy-3\n");
+    support_free_outcome(&result);
+    result = RUN("cuda", "--driver", "none", "--help");
+    support_expect_status(&result, 0);
+    support_free_outcome(&result);
+}
+
+static void an_unknown_device_leaves_the_file_alone(void **state)
+{
+    const char *csv = support_path("kept.csv");
+    outcome result;
+    char *text;
+    (void)state;
+    support_write(csv, "precious\n");
+    result = RUN("cuda", "--device", "7", "--csv", csv, QUICK);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, "--device 7");
+    text = support_read(csv);
+    assert_string_equal(text, "precious\n");
+    free(text);
+    support_free_outcome(&result);
+}
+
+/* One faulty case that costs the context, three healthy ones around it: all
+ * are measured, in whatever order the seed has them. */
+static void expect_survived(const char *set, const char *seed, const char *grouped,
+                            const char *reason)
+{
+    static const char *const healthy[] = {"healthy-1", "healthy-2", "healthy-3"};
+    const char *csv = support_path("lost.csv");
+    outcome result = RUN("cuda", "--set", set, "--csv", csv, "--timeout", "0.3", "--seed", seed,
+                         QUICK, grouped ? "--grouped" : NULL, grouped);
+    csv_table *table;
+    size_t i;
+    support_expect_status(&result, 1);
+    table = support_read_csv(csv);
+    for (i = 0; i < 3; i++)
+        support_expect_measured(table, healthy[i]);
+    support_expect_failed(table, "faulty", strcmp(set, "crash_verify") ? "failed" : "mismatch", reason);
+    support_expect_text(result.out, "faulty"); /* the table has the rows of all processes */
+    support_expect_text(result.out, "healthy-2");
+    for (i = 2; i < table->row_count; i++)
+        assert_string_equal(support_cell(table, i, "campaign"), support_cell(table, 1, "campaign"));
+    unlink(csv);
+    support_free_csv(table);
+    support_free_outcome(&result);
+}
+
+static void a_lost_context_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("crash", "1", NULL, "cudaErrorIllegalAddress");
+    expect_survived("crash", "2", NULL, "cudaErrorIllegalAddress");
+    expect_survived("crash", "3", NULL, "cudaErrorIllegalAddress");
+}
+
+static void a_context_lost_in_reset_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("crash_reset", "1", NULL, "cudaErrorIllegalAddress");
+}
+
+static void a_context_lost_in_setup_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("crash_setup", "1", NULL, "filling_failed");
+    expect_survived("crash_setup", "2", NULL, "filling_failed");
+}
+
+static void a_context_lost_in_verify_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("crash_verify", "1", NULL, "cannot_read");
+    expect_survived("crash_verify", "2", NULL, "cannot_read");
+}
+
+static void a_context_lost_in_a_group_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("crash", "1", "yes", "cudaErrorIllegalAddress");
+}
+
+static void two_lost_contexts_cost_two_cases(void **state)
+{
+    (void)state;
+    expect_survived("crash_twice", "1", NULL, "cudaErrorIllegalAddress");
+    expect_survived("crash_twice", "1", "yes", "cudaErrorIllegalAddress");
+}
+
+static void a_hung_kernel_costs_one_case(void **state)
+{
+    (void)state;
+    expect_survived("hang", "1", NULL, "not_finished_after_0.3_s");
+    expect_survived("hang", "2", NULL, "not_finished_after_0.3_s");
+}
+
+static void lost_contexts_and_several_runs_go_together(void **state)
+{
+    const char *csv = support_path("runs.csv");
+    char folder[128];
+    outcome result;
+    csv_table *table;
+    size_t row, failed = 0;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", support_path("rows"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    setenv("TMPDIR", folder, 1);
+    result = RUN("cuda", "--set", "crash", "--csv", csv, "--runs", "2", QUICK);
+    unsetenv("TMPDIR");
+    support_expect_status(&result, 1);
+    table = support_read_csv(csv);
+    assert_int_equal(table->row_count, 1 + 2 * 4);
+    for (row = 1; row < table->row_count; row++) {
+        char order[16];
+        snprintf(order, sizeof order, "%u", (unsigned)(row - 1) % 4 + 1);
+        assert_string_equal(support_cell(table, row, "order"), order);
+        assert_string_equal(support_cell(table, row, "run"), row <= 4 ? "1" : "2");
+        failed += strcmp(support_cell(table, row, "status"), "ok") != 0;
+    }
+    assert_int_equal(failed, 2);
+    assert_int_equal(rmdir(folder), 0); /* the rows' file is gone */
+    support_free_csv(table);
+    support_free_outcome(&result);
+}
+
+#define CUDA_TEST(name) cmocka_unit_test_setup_teardown(name, start, nothing_left)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        CUDA_TEST(a_kernel_is_timed_by_events),
+        CUDA_TEST(the_device_is_described),
+        CUDA_TEST(flush_and_reset_are_not_timed),
+        CUDA_TEST(hot_mode_divides_a_long_batch),
+        CUDA_TEST(hot_mode_runs_once_in_front_of_a_batch),
+        CUDA_TEST(graph_mode_replays_what_was_captured),
+        CUDA_TEST(memory_of_every_kind_works),
+        CUDA_TEST(a_cases_own_device_memory_is_counted),
+        CUDA_TEST(without_an_empty_kernel_there_is_no_overhead),
+        CUDA_TEST(the_cpu_can_be_measured_too),
+        CUDA_TEST(launching_nothing_fails),
+        CUDA_TEST(launching_nothing_fails_by_its_time),
+        CUDA_TEST(a_launch_error_that_nobody_looked_at_fails),
+        CUDA_TEST(an_error_code_fails),
+        CUDA_TEST(out_of_memory_in_run_is_oom),
+        CUDA_TEST(writing_out_of_bounds_fails),
+        CUDA_TEST(an_output_that_was_not_written_fails),
+        CUDA_TEST(work_on_another_stream_fails),
+        CUDA_TEST(synchronizing_inside_is_marked_and_measured),
+        CUDA_TEST(what_cannot_be_captured_is_unsupported),
+        CUDA_TEST(an_error_in_reset_fails),
+        CUDA_TEST(errors_left_behind_do_not_reach_the_next_case),
+        CUDA_TEST(too_much_memory_is_oom),
+        CUDA_TEST(a_failed_allocation_is_not_always_oom),
+        CUDA_TEST(a_device_is_chosen_by_number_or_uuid),
+        CUDA_TEST(the_chosen_device_is_the_current_one),
+        CUDA_TEST(an_unknown_device_is_refused),
+        CUDA_TEST(a_device_that_cannot_be_prepared_is_refused),
+        cmocka_unit_test(without_a_gpu_cudas_reason_is_told),
+        cmocka_unit_test(looking_needs_no_gpu),
+        cmocka_unit_test(an_unknown_device_leaves_the_file_alone),
+        cmocka_unit_test(a_lost_context_costs_one_case),
+        cmocka_unit_test(a_context_lost_in_reset_costs_one_case),
+        cmocka_unit_test(a_context_lost_in_setup_costs_one_case),
+        cmocka_unit_test(a_context_lost_in_verify_costs_one_case),
+        cmocka_unit_test(a_context_lost_in_a_group_costs_one_case),
+        cmocka_unit_test(two_lost_contexts_cost_two_cases),
+        cmocka_unit_test(a_hung_kernel_costs_one_case),
+        cmocka_unit_test(lost_contexts_and_several_runs_go_together),
+    };
+    (void)argc;
+    support_start(argv[0]);
+    return support_stop(cmocka_run_group_tests_name("CUDA path", tests, NULL, NULL));
+}

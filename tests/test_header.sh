@@ -1,0 +1,171 @@
+#!/bin/sh
+# gpubench.h in every language it promises, without a warning. Prints TAP.
+#
+# CUDA_HOME, or the nvcc of PATH or /usr/local/cuda, says where CUDA is;
+# without it the CUDA cases are skipped with a reason.
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 2' HUP INT TERM
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+number=0 failures=0
+
+nvcc=${NVCC:-$(command -v "${CUDA_HOME:+$CUDA_HOME/bin/}nvcc" || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+toolkit=${CUDA_HOME:-${nvcc:+$(dirname "$(dirname "$(realpath "$nvcc")")")}}
+[ -f "$toolkit/include/cuda_runtime_api.h" ] || toolkit=
+
+# result STATUS NAME [REASON TO SKIP]
+result() {
+    number=$((number + 1))
+    if [ "$1" -ne 0 ]; then
+        failures=$((failures + 1))
+        sed 's/^/# /' "$folder/log" | head -20
+        echo "not ok $number - $2"
+    else
+        echo "ok $number ${3:+# SKIP $3 }- $2"
+    fi
+}
+
+# try NAME COMMAND...
+try() {
+    name=$1
+    shift
+    "$@" >"$folder/log" 2>&1
+    result $? "$name"
+}
+
+# A program whose words are valid C99, C++11 and CUDA alike.
+cat >"$folder/whole.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int add(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    *(volatile int *)context = 1;
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    gpubench *bench = gpubench_open("whole", argc, argv);
+    gpubench_case one = gpubench_case_init("add", add, &sum);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
+# The same program in two files: one holds the implementation, and nothing else.
+printf '%s\n' '#define GPUBENCH_IMPLEMENTATION' '#include "gpubench.h"' >"$folder/one.c"
+sed 1d "$folder/whole.c" >"$folder/two.c"
+
+# Three times: the declarations before and after the implementation.
+{ echo '#include "gpubench.h"'; cat "$folder/whole.c"; echo '#include "gpubench.h"'; } >"$folder/again.c"
+
+for extension in cpp cu; do
+    for file in whole one two again; do
+        cp "$folder/$file.c" "$folder/$file.$extension"
+    done
+done
+
+compiler() { command -v "$1" >/dev/null 2>&1; }
+
+run_program() { "$folder/program" --quiet --max-time 0.01 --max-samples 3; }
+
+# What links must run as well. links NAME COMPILER ARGUMENTS...
+links() {
+    name=$1
+    shift
+    { "$@" -o "$folder/program" && run_program; } >"$folder/log" 2>&1
+    result $? "$name"
+}
+
+# ---- host code in each language version
+
+for pair in gcc:c gcc:cpp clang:c clang:cpp; do
+    cc=${pair%:*} extension=${pair#*:}
+    [ $extension = cpp ] && { [ "$cc" = gcc ] && cc=g++ || cc=clang++; }
+    [ $extension = c ] && standards="c99 c11 gnu99" || standards="c++11 c++14 c++17 c++20"
+    for standard in $standards; do
+        name="$cc -std=$standard"
+        if ! compiler $cc; then
+            result 0 "$name" "no $cc here"
+            continue
+        fi
+        try "$name" $cc -std=$standard $warnings -O2 -I"$root" -c "$folder/whole.$extension" \
+            -o "$folder/object.o"
+        if [ -n "$toolkit" ]; then
+            try "$name, CUDA" $cc -std=$standard $warnings -O2 -I"$root" -DGPUBENCH_CUDA=1 \
+                -isystem "$toolkit/include" -c "$folder/whole.$extension" -o "$folder/object.o"
+        else
+            result 0 "$name, CUDA" "no CUDA toolkit here"
+        fi
+    done
+done
+
+# ---- who includes it, and how
+
+for cc in gcc clang; do
+    if ! compiler $cc; then
+        result 0 "linking with $cc" "no $cc here"
+        continue
+    fi
+    [ $cc = gcc ] && cxx=g++ || cxx=clang++
+    links "$cc: one file" $cc -std=c99 $warnings -I"$root" "$folder/whole.c"
+    links "$cc: declarations before and after the implementation" \
+        $cc -std=gnu11 $warnings -I"$root" "$folder/again.c"
+    links "$cc: two files" $cc -std=c11 $warnings -I"$root" "$folder/one.c" "$folder/two.c"
+    compiler $cxx || continue
+    links "$cxx: two files" $cxx -std=c++11 $warnings -I"$root" "$folder/one.cpp" "$folder/two.cpp"
+    $cc -std=c99 -I"$root" -c "$folder/one.c" -o "$folder/one.o"
+    links "$cc and $cxx: implementation in C, used from C++" \
+        $cxx -std=c++17 $warnings -I"$root" "$folder/one.o" "$folder/two.cpp"
+    $cxx -std=c++11 -I"$root" -c "$folder/one.cpp" -o "$folder/one.o"
+    $cc -std=c99 $warnings -I"$root" -c "$folder/two.c" -o "$folder/two.o"
+    links "$cc and $cxx: implementation in C++, used from C" \
+        $cxx "$folder/one.o" "$folder/two.o"
+done
+
+# ---- behind other headers: declarations always, the implementation says what it needs
+
+printf '%s\n' '#include <stdio.h>' '#include "gpubench.h"' 'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' \
+    >"$folder/late.c"
+try "declarations after another header" gcc -std=c99 $warnings -I"$root" "$folder/late.c" -fsyntax-only
+gcc -std=c99 -I"$root" -fsyntax-only "$folder/again.c" >"$folder/log" 2>&1
+grep -q 'error.*gpubench.h needs POSIX: include it first' "$folder/log"
+result $? "implementation after another header in strict C: the error says what to do"
+
+# ---- the example that newcomers copy: README's, or the file that stands for it
+
+first=$root/examples/first.c
+if [ -f "$first" ]; then
+    links "examples/first.c" gcc -O2 -Wall -Wextra -I"$root" "$first"
+    test "$(wc -l <"$first")" -le 25 && status=0 || status=1
+    : >"$folder/log"
+    result $status "examples/first.c has at most 25 lines"
+else
+    result 0 "examples/first.c" "not there"
+fi
+
+# ---- nvcc
+
+if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
+    strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$root"
+    for standard in c++11 c++14 c++17 c++20; do
+        if "$nvcc" --help | grep -q "$standard"; then
+            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" -o "$folder/object.o"
+        else
+            result 0 "nvcc -std=$standard" "this nvcc does not know it"
+        fi
+    done
+    try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" -o "$folder/program" -ldl -lpthread
+    "$nvcc" -I"$root" -c "$folder/one.cu" -o "$folder/one.o"
+    try "nvcc and gcc: implementation in .cu, used from C" \
+        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem $toolkit/include -I$root -c $folder/two.c -o $folder/two.o &&
+               $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
+else
+    result 0 "nvcc" "no nvcc here"
+fi
+
+echo "1..$number"
+[ $failures -eq 0 ]
