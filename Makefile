@@ -7,9 +7,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-# One suite and one kernels/<operation>.h each.
-SUITES := attention memcpy
-OPERATIONS := attention memcpy
+SUITES := attention block ceilings embedding ffn loss memcpy norm optimizer
 
 CC ?= cc
 CFLAGS ?= -O3
@@ -73,15 +71,13 @@ ifeq ($(BACKEND),cuda)
   NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
                -Xcompiler -Wall,-Wextra,-Werror
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
-  CUDA_OBJECTS = $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/random.cu \
-                   $(foreach o,$(OPERATIONS),kernels/cuda/$(o).cu kernels/cuda/$(o)_*.cu)))
+  CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/*.cu))
   LINK = $(NVCC) $(GENCODE) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
 else
   LINK = $(CC) $(CFLAGS) -o $@ $^ -lm
 endif
 
-OBJECTS := $(patsubst %.c,$(BUILD)/%.o,kernels/kernel.c kernels/cpu/convert.c \
-             kernels/cpu/random.c $(foreach o,$(OPERATIONS),kernels/cpu/$(o).c)) $(CUDA_OBJECTS)
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*.c kernels/cpu/*.c)) $(CUDA_OBJECTS)
 SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
               $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
@@ -134,7 +130,7 @@ $(BUILD)/flags: FORCE
 # ---- tests
 
 # Kernels on the CPU, against their oracles: tests/test_<name>.c.
-KERNEL_TESTS := inputs attention
+KERNEL_TESTS := inputs attention attention_backward block ceilings embedding ffn loss norm optimizer
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine
 TESTS := build/tests
@@ -153,22 +149,22 @@ build/cpu/libkernels.a: FORCE
 	$(MAKE) BACKEND=cpu $@
 endif
 
-$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/fixtures/host
+$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/host
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< -lcmocka -lm
 
-$(TESTS)/fixtures/host: tests/fixtures/host.c
+$(TESTS)/host: tests/fixtures/host.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
 
-$(TESTS)/fixtures/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c
+$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/fixtures/cuda
+$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
 

@@ -58,11 +58,59 @@ void attention_forward_reference(const attention_shape *shape, const float *q, c
                                  const float *v, const int64_t *rows, int64_t count, double *out,
                                  double *lse);
 
+/* The gradients of a scalar loss, given dout, its gradient in out:
+ *
+ *     p  = exp(scale q k^T - lse)       the forward's probabilities, again
+ *     dv = p^T dout
+ *     ds = p * (dout v^T - delta)       delta = the row sums of dout * out
+ *     dq = scale ds k
+ *     dk = scale ds^T q
+ *
+ * with scale = 1 / sqrt(head_dim) (Dao et al., "FlashAttention", 2022, section
+ * B.2). q, k, v, out and lse are what the forward pass got and gave; all but
+ * lse have the forward's layout and dtype. dq, dk and dv are overwritten. */
+typedef struct attention_backward_args {
+    attention_shape shape;
+    kernel_dtype dtype;
+    const void *q, *k, *v, *out, *dout;
+    const float *lse; /* [batch, heads, tokens] */
+    void *dq, *dk, *dv;
+} attention_backward_args;
+
+/* Operations: 2.5 times the forward's, for five products instead of two (Dao,
+ * "FlashAttention-2", 2023, section 4.1). UINT64_MAX and 0 as above. */
+uint64_t attention_backward_flops(const attention_shape *shape);
+
+/* Compulsory traffic: q, k, v, out and dout read once, dq, dk and dv written
+ * once; lse is not counted. UINT64_MAX and 0 as above. */
+uint64_t attention_backward_bytes(const attention_shape *shape, kernel_dtype dtype);
+
+/* One head of a backward pass, f32: exactly the values that the variant under
+ * test got, out and lse (of whatever forward) included. All [tokens, head_dim]
+ * but lse, [tokens]. */
+typedef struct attention_backward_head {
+    const float *q, *k, *v, *out, *dout, *lse;
+} attention_backward_head;
+
+/* The oracle, in double precision, for chosen tokens of one head: row i of dq,
+ * dk and dv, each [count, head_dim], is the gradient at token rows[i].
+ *
+ * It takes lse and delta from the head's lse, out and dout instead of from a
+ * forward pass of its own, so one row costs O(tokens * head_dim) and not
+ * O(tokens^2 * head_dim): count * tokens * head_dim * 14 operations, half of it
+ * if causal, and it allocates nothing. shape->batch and shape->heads are not
+ * used. */
+void attention_backward_reference(const attention_shape *shape,
+                                  const attention_backward_head *head, const int64_t *rows,
+                                  int64_t count, double *dq, double *dk, double *dv);
+
 /* The variants. run returns KERNEL_ERROR_ARGUMENT for a dtype that its row
  * does not list, for a dimension that is not positive, and for a shape that
  * its `unsupported` names. Workspaces are aligned to 16 bytes. */
 extern const kernel_table attention_forward_cpu;
 extern const kernel_table attention_forward_cuda;
+extern const kernel_table attention_backward_cpu;
+extern const kernel_table attention_backward_cuda;
 
 #ifdef __cplusplus
 }

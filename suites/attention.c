@@ -1,6 +1,6 @@
 /*
- * attention.c - the attention suite: the forward pass, naive (the scores are
- * written to memory) against tiled (they never are).
+ * attention.c - the attention suite: the forward and the backward pass, naive
+ * (the scores are written to memory) against tiled (they never are).
  */
 #include "suite.h"
 
@@ -18,6 +18,8 @@ static const attention_shape gpu_shapes[] = {
 static const attention_shape cpu_shapes[] = {
     {1, 12, 128, 64, 0}, {1, 4, 512, 64, 0}, {1, 2, 512, 128, 0},
 };
+
+/* ---- forward -------------------------------------------------------------- */
 
 static int build(suite_case *c, gpubench *bench)
 {
@@ -129,30 +131,254 @@ static int verify(suite_case *c, gpubench *bench)
     return code ? code : suite_check_written(bench, args->out, c->dtype, all * s->head_dim);
 }
 
-static void queue_shape(suite *s, const attention_shape *shape)
+/* ---- backward ------------------------------------------------------------- */
+
+/* The forward variant whose results backward starts from: the last of the
+ * table, hence the fastest, that takes the dtype and the shape. */
+static const kernel_variant *forward_for(gpubench *bench, const attention_forward_args *args)
 {
-    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_F16, KERNEL_BF16};
+    kernel_table table = gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(attention_forward_cuda)
+                                                 : attention_forward_cpu;
+    for (size_t i = table.count; i-- > 0;) {
+        const kernel_variant *variant = &table.rows[i];
+        if ((variant->dtypes & KERNEL_DTYPE_BIT(args->dtype)) &&
+            variant->min_compute_capability <= gpubench_compute_capability(bench) &&
+            !(variant->unsupported && variant->unsupported(args)))
+            return variant;
+    }
+    return NULL;
+}
+
+static int run_forward(gpubench *bench, const attention_forward_args *args)
+{
+    const kernel_variant *variant = forward_for(bench, args);
+    void *workspace = NULL, *state = NULL;
+    size_t bytes;
+    float first;
+    int code;
+    if (!variant)
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "no forward variant takes this shape");
+    bytes = variant->workspace_bytes ? variant->workspace_bytes(args) : 0;
+    if (bytes > 0 && !(workspace = gpubench_alloc(bench, bytes, GPUBENCH_DEVICE)))
+        return GPUBENCH_OOM;
+    code = variant->prepare ? variant->prepare(args, &state) : 0;
+    if (code == 0)
+        code = variant->run(args, workspace, state, NULL);
+    if (code == 0)
+        code = gpubench_copy(bench, &first, args->lse, sizeof first); /* waits for the kernels */
+    if (state && variant->release)
+        variant->release(state);
+    return code;
+}
+
+/* q, k, v and, from them, out and lse. tf32 is stored as f32 and may start from
+ * f32's forward, which needs no matrices of scores. */
+static int build_forward(suite_case *c, gpubench *bench, int64_t elements, void **inputs)
+{
+    const attention_backward_args *args = c->args;
+    int64_t rows = elements / args->shape.head_dim;
+    attention_forward_args forward = {.shape = args->shape, .dtype = c->dtype};
+    int code = 0;
+    if (forward.dtype == KERNEL_TF32)
+        forward.dtype = KERNEL_F32;
+    for (uint64_t i = 0; i < 3 && code == 0; i++)
+        code = suite_input(bench, c->dtype, elements, 1, i, &inputs[i]);
+    if (code != 0)
+        return code;
+    inputs[3] = gpubench_alloc(bench, suite_bytes(elements, c->dtype), GPUBENCH_DEVICE);
+    inputs[4] = gpubench_alloc(bench, suite_bytes(rows, KERNEL_F32), GPUBENCH_DEVICE);
+    if (!inputs[3] || !inputs[4])
+        return GPUBENCH_OOM;
+    forward.q = inputs[0];
+    forward.k = inputs[1];
+    forward.v = inputs[2];
+    forward.out = inputs[3];
+    forward.lse = inputs[4];
+    return run_forward(bench, &forward);
+}
+
+static int build_backward(suite_case *c, gpubench *bench)
+{
+    attention_backward_args *args = c->args;
+    const attention_shape *s = &args->shape;
+    int64_t factors[] = {s->batch, s->heads, s->tokens, s->head_dim};
+    int64_t elements = suite_product(factors, 4);
+    void *inputs[5], *dout, **gradients[] = {&args->dq, &args->dk, &args->dv};
+    int code = build_forward(c, bench, elements, inputs);
+    if (code == 0)
+        code = suite_input(bench, c->dtype, elements, 1, 3, &dout);
+    for (size_t i = 0; i < 3 && code == 0; i++)
+        code = suite_output(bench, c->dtype, elements, gradients[i]);
+    if (code != 0)
+        return code;
+    args->q = inputs[0];
+    args->k = inputs[1];
+    args->v = inputs[2];
+    args->out = inputs[3];
+    args->lse = inputs[4];
+    args->dout = dout;
+    return 0;
+}
+
+/* One head on the host: what backward got, what it gave, and the oracle's
+ * gradients of chosen rows. */
+typedef struct gradient_check {
+    float *inputs[5], *lse, *gradients[3]; /* q, k, v, out, dout; dq, dk, dv */
+    double *reference[3];
+    int64_t *rows;
+    int64_t row_count;
+} gradient_check;
+
+static int fetch_head(const suite_case *c, gpubench *bench, const gradient_check *g, int64_t head)
+{
+    const attention_backward_args *args = c->args;
+    const attention_shape *s = &args->shape;
+    int64_t elements = s->tokens * s->head_dim, first = head * elements;
+    const void *inputs[] = {args->q, args->k, args->v, args->out, args->dout};
+    const void *gradients[] = {args->dq, args->dk, args->dv};
+    int code = suite_fetch(bench, args->lse, KERNEL_F32, head * s->tokens, s->tokens, g->lse);
+    for (size_t i = 0; i < 5 && code == 0; i++)
+        code = suite_fetch(bench, inputs[i], c->dtype, first, elements, g->inputs[i]);
+    for (size_t i = 0; i < 3 && code == 0; i++)
+        code = suite_fetch(bench, gradients[i], c->dtype, first, elements, g->gradients[i]);
+    return code;
+}
+
+static int check_gradients_of_head(const suite_case *c, gpubench *bench, const gradient_check *g,
+                                   int64_t head, suite_error *errors)
+{
+    const attention_backward_args *args = c->args;
+    const attention_shape *s = &args->shape;
+    attention_backward_head on_host = {g->inputs[0], g->inputs[1], g->inputs[2],
+                                       g->inputs[3], g->inputs[4], g->lse};
+    int code = fetch_head(c, bench, g, head);
+    if (code != 0)
+        return code;
+    attention_backward_reference(s, &on_host, g->rows, g->row_count, g->reference[0],
+                                 g->reference[1], g->reference[2]);
+    for (size_t i = 0; i < 3; i++)
+        for (int64_t row = 0; row < g->row_count; row++)
+            suite_compare(&errors[i], g->gradients[i] + g->rows[row] * s->head_dim,
+                          g->reference[i] + row * s->head_dim, s->head_dim);
+    return 0;
+}
+
+/* Of a single token, whatever its score, dq and dk are 0: what is not is
+ * measured against dv. tf32 rounds in two products in a row. */
+static int check_errors(const suite_case *c, gpubench *bench, suite_error *errors)
+{
+    const attention_backward_args *args = c->args;
+    int code = 0;
+    if (args->shape.tokens == 1)
+        errors[0].reference2 = errors[1].reference2 = errors[2].reference2;
+    for (size_t i = 0; i < 3 && code == 0; i++)
+        code = suite_check(bench, &errors[i], c->dtype, c->dtype == KERNEL_TF32 ? 2 : 1);
+    return code;
+}
+
+/* The oracle takes rows * tokens * head_dim * 14 operations. */
+static int64_t gradient_rows_to_check(const attention_shape *s)
+{
+    int64_t affordable = 1000000 / (s->tokens * s->head_dim);
+    return affordable < 4 ? 4 : affordable > 256 ? 256 : affordable;
+}
+
+static int check_gradients(const suite_case *c, gpubench *bench, gradient_check *g)
+{
+    const attention_backward_args *args = c->args;
+    const attention_shape *s = &args->shape;
+    suite_error errors[3] = {{0, 0}, {0, 0}, {0, 0}};
+    int64_t heads[4], head_count;
+    uint64_t seed = gpubench_seed(bench);
+    int code = 0;
+    head_count = suite_sample_indices(seed, s->batch * s->heads, 4, heads);
+    for (int64_t i = 0; i < head_count && code == 0; i++) {
+        g->row_count = suite_sample_indices(seed + (uint64_t)i, s->tokens,
+                                            gradient_rows_to_check(s), g->rows);
+        code = check_gradients_of_head(c, bench, g, heads[i], errors);
+    }
+    return code ? code : check_errors(c, bench, errors);
+}
+
+static int verify_backward(suite_case *c, gpubench *bench)
+{
+    const attention_backward_args *args = c->args;
+    const attention_shape *s = &args->shape;
+    size_t elements = (size_t)(s->tokens * s->head_dim);
+    size_t rows = (size_t)gradient_rows_to_check(s), sampled = rows * (size_t)s->head_dim;
+    const void *outputs[] = {args->dq, args->dk, args->dv};
+    float *floats = malloc((8 * elements + (size_t)s->tokens) * sizeof *floats);
+    double *doubles = malloc(3 * sampled * sizeof *doubles);
+    int64_t *indices = malloc(rows * sizeof *indices);
+    int code = floats && doubles && indices ? 0 : KERNEL_ERROR_MEMORY;
+    if (code == 0) {
+        gradient_check g = {.lse = floats + 8 * elements, .rows = indices};
+        for (size_t i = 0; i < 5; i++)
+            g.inputs[i] = floats + i * elements;
+        for (size_t i = 0; i < 3; i++) {
+            g.gradients[i] = floats + (5 + i) * elements;
+            g.reference[i] = doubles + i * sampled;
+        }
+        code = check_gradients(c, bench, &g);
+    }
+    free(floats);
+    free(doubles);
+    free(indices);
+    for (size_t i = 0; i < 3 && code == 0; i++)
+        code = suite_check_written(bench, outputs[i], c->dtype,
+                                   s->batch * s->heads * s->tokens * s->head_dim);
+    return code;
+}
+
+/* ---- shapes ---------------------------------------------------------------- */
+
+static void queue_forward(suite *s, const attention_shape *shape, kernel_dtype dtype,
+                          const char *params)
+{
     static suite_operation forward = {.name = "attention.forward",
                                       .args_bytes = sizeof(attention_forward_args),
                                       .build = build,
                                       .verify = verify};
-    char params[160];
+    attention_forward_args args = {.shape = *shape, .dtype = dtype};
     forward.cpu = attention_forward_cpu;
     forward.cuda = SUITE_CUDA_TABLE(attention_forward_cuda);
+    suite_queue(s, &forward, dtype, params, &args, attention_forward_bytes(shape, dtype),
+                attention_forward_flops(shape));
+}
+
+static void queue_backward(suite *s, const attention_shape *shape, kernel_dtype dtype,
+                           const char *params)
+{
+    static suite_operation backward = {.name = "attention.backward",
+                                       .args_bytes = sizeof(attention_backward_args),
+                                       .build = build_backward,
+                                       .verify = verify_backward};
+    attention_backward_args args = {.shape = *shape, .dtype = dtype};
+    backward.cpu = attention_backward_cpu;
+    backward.cuda = SUITE_CUDA_TABLE(attention_backward_cuda);
+    suite_queue(s, &backward, dtype, params, &args, attention_backward_bytes(shape, dtype),
+                attention_backward_flops(shape));
+}
+
+static void queue_passes(suite *s, const attention_shape *shape, int with_backward)
+{
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_F16, KERNEL_BF16};
+    char params[160];
     snprintf(params, sizeof params, "b=%lld h=%lld t=%lld d=%lld causal=%d",
              (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens,
              (long long)shape->head_dim, shape->causal);
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        attention_forward_args args = {.shape = *shape, .dtype = dtypes[i]};
-        suite_queue(s, &forward, dtypes[i], params, &args,
-                    attention_forward_bytes(shape, dtypes[i]), attention_forward_flops(shape));
-    }
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        queue_forward(s, shape, dtypes[i], params);
+    for (size_t i = 0; with_backward && i < sizeof dtypes / sizeof *dtypes; i++)
+        queue_backward(s, shape, dtypes[i], params);
 }
 
+/* Causal and full. The backward pass is left out at 4096 tokens: its naive
+ * variants take a tenth of a second, and 1024 and 8192 show the same. */
 static void queue_both(suite *s, attention_shape shape)
 {
     for (shape.causal = 0; shape.causal <= 1; shape.causal++)
-        queue_shape(s, &shape);
+        queue_passes(s, &shape, shape.tokens != 4096);
 }
 
 static void queue_defaults(suite *s)
@@ -177,7 +403,7 @@ static void queue_given(suite *s, const int64_t *values)
         gpubench_usage_error(s->bench,
                              "--shape: b, h, t and d must be at least 1, causal 0 or 1");
     else
-        queue_shape(s, &shape);
+        queue_passes(s, &shape, 1);
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,11 @@ const suite_model suite_models[SUITE_MODEL_COUNT] = {
     {"xl", 1600, 6400, 48, 25},    {"2.7B", 2560, 10240, 32, 32},
 };
 
+int suite_fills_gpu(const suite_model *model)
+{
+    return model == &suite_models[0] || model == &suite_models[3];
+}
+
 /* ---- command line ----------------------------------------------------------- */
 
 static const char *shape_option; /* what --shape was given, NULL without */
@@ -95,7 +100,7 @@ static int parse_shape(suite *s, const char *text, size_t length, const char *co
     for (i = 0; i < key_count; i++)
         values[i] = -1;
     while (at < end) {
-        size_t pair = strcspn(at, " ,;");
+        size_t pair = strcspn(at, " ,;\n");
         if (pair > 0 && parse_pair(s, at, pair, keys, key_count, values) != 0)
             return -1;
         at += pair + (at + pair < end);
@@ -164,10 +169,64 @@ static int case_reset(void *context, gpubench_stream stream)
     return c->operation->reset(c, stream);
 }
 
+/* ---- two runs of a deterministic variant give the same bits */
+
+/* Above this the copies would take longer than the measurement. */
+enum { COMPARED_OUTPUT_BYTES = 16 << 20 };
+
+static size_t output_bytes(const gpubench *bench)
+{
+    size_t bytes = 0;
+    for (const gpubench_allocation *one = bench->allocations; one; one = one->next)
+        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT))
+            bytes += one->bytes;
+    return bytes;
+}
+
+/* Copies all outputs of the case, one behind the other. */
+static int copy_outputs(gpubench *bench, unsigned char *copy)
+{
+    int code = 0;
+    for (const gpubench_allocation *one = bench->allocations; one && code == 0; one = one->next)
+        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT)) {
+            code = gpubench_copy(bench, copy, one->base + GPUBENCH_GUARD_BYTES, one->bytes);
+            copy += one->bytes;
+        }
+    return code;
+}
+
+static int run_again(suite_case *c, gpubench *bench)
+{
+    int code = c->operation->reset ? c->operation->reset(c, NULL) : 0;
+    if (code == 0)
+        code = c->variant->run(c->args, c->workspace, c->state, NULL);
+    return code ? code : bench->backend->finish(bench);
+}
+
+static int verify_determinism(suite_case *c, gpubench *bench)
+{
+    size_t bytes = output_bytes(bench);
+    unsigned char *before = malloc(bytes + 1), *after = malloc(bytes + 1);
+    int code = before && after ? copy_outputs(bench, before) : KERNEL_ERROR_MEMORY;
+    if (code == 0)
+        code = run_again(c, bench);
+    if (code == 0)
+        code = copy_outputs(bench, after);
+    if (code == 0 && memcmp(before, after, bytes) != 0)
+        code = gpubench_fail(bench, GPUBENCH_MISMATCH,
+                             "two runs of a deterministic variant differ");
+    free(before);
+    free(after);
+    return code;
+}
+
 static int case_verify(void *context, gpubench *bench)
 {
     suite_case *c = context;
-    return c->operation->verify(c, bench);
+    int code = c->operation->verify(c, bench);
+    if (code == 0 && c->variant->deterministic && output_bytes(bench) <= COMPARED_OUTPUT_BYTES)
+        code = verify_determinism(c, bench);
+    return code;
 }
 
 /* The memory is gpubench's to free. */

@@ -22,6 +22,10 @@ typedef struct suite_model {
 #define SUITE_MODEL_COUNT 5
 extern const suite_model suite_models[SUITE_MODEL_COUNT];
 
+/* Whether the model's size is also measured at batch 8, context 1024, which
+ * fills a GPU: small and xl. All five would make a suite take minutes. */
+int suite_fills_gpu(const suite_model *model);
+
 /* A variant at work on one shape: the context of a gpubench_case. */
 typedef struct suite_case {
     const struct suite_operation *operation;

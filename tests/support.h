@@ -199,7 +199,8 @@ static inline char *support_take_field(char **at)
     char *from = *at, *to = from, *field = from;
     if (*from != '"') {
         from += strcspn(from, ",\n");
-        if (memchr(field, '"', (size_t)(from - field)) || memchr(field, '\r', (size_t)(from - field)))
+        if (memchr(field, '"', (size_t)(from - field)) ||
+            memchr(field, '\r', (size_t)(from - field)))
             fail_msg("a quote or CR in a field without quotes: %.60s", field);
         *at = from;
         return field;
@@ -334,14 +335,16 @@ static inline double value_of(const gpubench *bench, size_t row, const char *col
     return value;
 }
 
-static inline void expect_double(const gpubench *bench, size_t row, const char *column, double wanted)
+static inline void expect_double(const gpubench *bench, size_t row, const char *column,
+                                 double wanted)
 {
     double value = value_of(bench, row, column);
     if (!(fabs(value - wanted) <= 1e-12 * fabs(wanted)))
         fail_msg("%s of row %zu is %.17g instead of %.17g", column, row, value, wanted);
 }
 
-static inline void expect_cell(const gpubench *bench, size_t row, const char *column, const char *wanted)
+static inline void expect_cell(const gpubench *bench, size_t row, const char *column,
+                               const char *wanted)
 {
     const char *text = gpubench_value(bench, row, column);
     assert_non_null(text);

@@ -102,7 +102,8 @@ static void the_device_is_checked(void **state)
 
 static void modes_are_checked(void **state)
 {
-    static const char *const bad[] = {"", "warm", "cold,", ",cold", "cold,cold", "cold,,hot", "COLD",
+    static const char *const bad[] = {"", "warm", "cold,", ",cold", "cold,cold", "cold,,hot",
+                                      "COLD",
                                       "cold hot", "all,hot", "col", "coldhot", "cold;hot", NULL};
     (void)state;
     expect_values_refused("--mode", bad);
@@ -124,7 +125,8 @@ static void options_without_their_value_are_refused(void **state)
 {
     static const char *const takers[] = {
         "--filter", "--device", "--mode", "--precision", "--min-samples", "--max-samples",
-        "--max-time", "--warmup", "--runs", "--seed", "--campaign", "--timeout", "--set", "--scale"};
+        "--max-time", "--warmup", "--runs", "--seed", "--campaign", "--timeout", "--set",
+        "--scale"};
     outcome result = RUN("host", "--csv");
     size_t i;
     (void)state;
@@ -170,7 +172,8 @@ static void unknown_options_are_refused(void **state)
 static void contradictions_are_refused(void **state)
 {
     (void)state;
-    EXPECT_REFUSED("--max-samples 5", "--min-samples 9", "--min-samples", "9", "--max-samples", "5");
+    EXPECT_REFUSED("--max-samples 5", "--min-samples 9", "--min-samples", "9", "--max-samples",
+                   "5");
     EXPECT_REFUSED("--profile", "--csv", "--profile");
 }
 

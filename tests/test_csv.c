@@ -291,7 +291,8 @@ static void runs_are_one_campaign_in_other_orders(void **state)
     for (row = 1; row < table->row_count; row++) {
         char run[] = {(char)('1' + (row - 1) / 6), '\0'};
         assert_string_equal(support_cell(table, row, "run"), run);
-        assert_string_equal(support_cell(table, row, "campaign"), support_cell(table, 1, "campaign"));
+        assert_string_equal(support_cell(table, row, "campaign"),
+                            support_cell(table, 1, "campaign"));
         assert_string_equal(support_cell(table, row, "seed"), "1");
         support_expect_measured(table, support_cell(table, row, "case"));
     }

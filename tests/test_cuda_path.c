@@ -72,7 +72,8 @@ static int run(void *context, gpubench_stream stream)
     probe *p = (probe *)context;
     int code;
     p->since_reset++;
-    p->most_since_reset = p->since_reset > p->most_since_reset ? p->since_reset : p->most_since_reset;
+    if (p->since_reset > p->most_since_reset)
+        p->most_since_reset = p->since_reset;
     switch (p->act) {
     case LAUNCH_NOTHING: return 0;
     case LAUNCH_BADLY: fake_launch_error(cudaErrorInvalidConfiguration); return 0;
@@ -541,7 +542,7 @@ static void the_chosen_device_is_the_current_one(void **state)
 static void an_unknown_device_is_refused(void **state)
 {
     static const char *const unknown[] = {"2", "99", "18446744073709551615", "GPU-ffffffff",
-                                          "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f0", "GPU-a0a1a2a4"};
+                                          UUID_0 "0", "GPU-a0a1a2a4"};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
@@ -633,7 +634,8 @@ static void expect_survived(const char *set, const char *seed, const char *group
     table = support_read_csv(csv);
     for (i = 0; i < 3; i++)
         support_expect_measured(table, healthy[i]);
-    support_expect_failed(table, "faulty", strcmp(set, "crash_verify") ? "failed" : "mismatch", reason);
+    support_expect_failed(table, "faulty", strcmp(set, "crash_verify") ? "failed" : "mismatch",
+                          reason);
     support_expect_text(result.out, "faulty"); /* the table has the rows of all processes */
     support_expect_text(result.out, "healthy-2");
     for (i = 2; i < table->row_count; i++)

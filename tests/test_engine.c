@@ -178,7 +178,9 @@ static void single_cases_do_not_interleave(void **state)
 static void a_failure_in_a_group_spares_the_others(void **state)
 {
     gpubench *bench = OPEN(QUICK);
-    diarist d[3] = {{.letter = 'A'}, {.letter = 'B', .setup_code = GPUBENCH_FAILED}, {.letter = 'C'}};
+    diarist d[3] = {{.letter = 'A'},
+                    {.letter = 'B', .setup_code = GPUBENCH_FAILED},
+                    {.letter = 'C'}};
     gpubench_case cases[3];
     size_t i;
     (void)state;
@@ -321,6 +323,8 @@ static struct script {
     long pause_ns;
     int fail_in_mode;      /* sample fails in this mode */
     uint64_t executed;     /* runs so far */
+    double clock_step;     /* by which the overhead's samples differ, in us */
+    uint64_t overheads;
     int room;              /* allocations at one time; 0: any number */
     int taken;
 } script;
@@ -354,7 +358,7 @@ static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
     size_t i = live->count < script.count ? live->count : script.count - 1;
     (void)bench;
     if (!strcmp(live->item->key, "overhead")) {
-        *us = 1;
+        *us = 1 + (script.overheads++ % 2 ? script.clock_step : 0);
         return 0;
     }
     if (script.pause_ns > 0)
@@ -425,7 +429,8 @@ static void queue_scripted(gpubench *bench, diarist *d, uint64_t bytes, uint64_t
 /* The samples of a group take turns, after all are set up and warm. */
 static void groups_interleave(void **state)
 {
-    gpubench *bench = OPEN_SCRIPTED(five, "--min-samples", "8", "--max-samples", "8", "--max-time", "9");
+    gpubench *bench = OPEN_SCRIPTED(five, "--min-samples", "8", "--max-samples", "8",
+                                    "--max-time", "9");
     diarist d[3] = {{.letter = 'A'}, {.letter = 'B'}, {.letter = 'C'}};
     gpubench_case cases[3];
     size_t i;
@@ -586,7 +591,8 @@ static void warm_up_that_never_settles_is_marked(void **state)
 
 static void warm_up_has_at_least_what_was_asked(void **state)
 {
-    gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "6", "--warmup", "3000", "--max-time", "1");
+    gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "6", "--warmup", "3000",
+                                    "--max-time", "1");
     diarist d = {0};
     (void)state;
     queue_scripted(bench, &d, 0, 0);
@@ -645,6 +651,22 @@ static void doubtful_rows_are_marked(void **state)
     support_expect_no_text(flags, "above-peak");
 }
 
+/* A clock that steps by half a microsecond knows five of them to a quarter. */
+static void a_coarse_clock_widens_the_interval(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "40", "--max-time", "100");
+    diarist d = {0};
+    (void)state;
+    script.clock_step = 0.5;
+    queue_scripted(bench, &d, 0, 0);
+    gpubench_run(bench);
+    expect_double(bench, 0, "median_us", 5);
+    expect_double(bench, 0, "ci95_low_us", 4.75);
+    expect_double(bench, 0, "ci95_high_us", 5.25);
+    expect_flag(bench, 0, "coarse-clock");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
 /* ---- energy ---- */
 
 static void energy_is_per_run(void **state)
@@ -700,8 +722,8 @@ static void *seen_memory[4];
 
 static int allocate_setup(void *context, gpubench *bench)
 {
-    static const int kinds[] = {GPUBENCH_DEVICE, GPUBENCH_PINNED, GPUBENCH_PAGEABLE | GPUBENCH_OUTPUT,
-                                GPUBENCH_DEVICE};
+    static const int kinds[] = {GPUBENCH_DEVICE, GPUBENCH_PINNED,
+                                GPUBENCH_PAGEABLE | GPUBENCH_OUTPUT, GPUBENCH_DEVICE};
     static const size_t sizes[] = {1000, 1, 513, 0};
     static const char text[] = "copied";
     char back[sizeof text] = "";
@@ -875,7 +897,8 @@ static void every_fault_gets_its_status(void **state)
     support_expect_failed(table, "writes-before", "mismatch", "in_front_of");
     support_expect_failed(table, "writes-behind", "mismatch", "behind");
     support_expect_failed(table, "tebibyte", "oom", "needed_bytes=1099511627776 free_bytes=");
-    support_expect_failed(table, "size-max", "oom", "needed_bytes=18446744073709551615 free_bytes=");
+    support_expect_failed(table, "size-max", "oom",
+                          "needed_bytes=18446744073709551615 free_bytes=");
     support_free_csv(table);
 }
 
@@ -950,6 +973,7 @@ int main(int argc, char **argv)
         ENGINE_TEST(warm_up_has_at_least_what_was_asked),
         ENGINE_TEST(hot_batches_are_long_enough),
         ENGINE_TEST(doubtful_rows_are_marked),
+        ENGINE_TEST(a_coarse_clock_widens_the_interval),
         ENGINE_TEST(energy_is_per_run),
         ENGINE_TEST(a_failure_while_measuring_energy_keeps_the_mode),
         ENGINE_TEST(a_case_that_does_not_fit_beside_the_others_is_measured_alone),

@@ -11,7 +11,8 @@ trap 'exit 2' HUP INT TERM
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 number=0 failures=0
 
-nvcc=${NVCC:-$(command -v "${CUDA_HOME:+$CUDA_HOME/bin/}nvcc" || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+nvcc=${NVCC:-$(command -v "${CUDA_HOME:+$CUDA_HOME/bin/}nvcc" ||
+    ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 toolkit=${CUDA_HOME:-${nvcc:+$(dirname "$(dirname "$(realpath "$nvcc")")")}}
 [ -f "$toolkit/include/cuda_runtime_api.h" ] || toolkit=
 
@@ -60,7 +61,8 @@ printf '%s\n' '#define GPUBENCH_IMPLEMENTATION' '#include "gpubench.h"' >"$folde
 sed 1d "$folder/whole.c" >"$folder/two.c"
 
 # Three times: the declarations before and after the implementation.
-{ echo '#include "gpubench.h"'; cat "$folder/whole.c"; echo '#include "gpubench.h"'; } >"$folder/again.c"
+echo '#include "gpubench.h"' >"$folder/declarations"
+cat "$folder/declarations" "$folder/whole.c" "$folder/declarations" >"$folder/again.c"
 
 for extension in cpp cu; do
     for file in whole one two again; do
@@ -128,9 +130,10 @@ done
 
 # ---- behind other headers: declarations always, the implementation says what it needs
 
-printf '%s\n' '#include <stdio.h>' '#include "gpubench.h"' 'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' \
-    >"$folder/late.c"
-try "declarations after another header" gcc -std=c99 $warnings -I"$root" "$folder/late.c" -fsyntax-only
+printf '%s\n' '#include <stdio.h>' '#include "gpubench.h"' \
+    'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' >"$folder/late.c"
+try "declarations after another header" \
+    gcc -std=c99 $warnings -I"$root" "$folder/late.c" -fsyntax-only
 gcc -std=c99 -I"$root" -fsyntax-only "$folder/again.c" >"$folder/log" 2>&1
 grep -q 'error.*gpubench.h needs POSIX: include it first' "$folder/log"
 result $? "implementation after another header in strict C: the error says what to do"
@@ -153,15 +156,18 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$root"
     for standard in c++11 c++14 c++17 c++20; do
         if "$nvcc" --help | grep -q "$standard"; then
-            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" -o "$folder/object.o"
+            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" \
+                -o "$folder/object.o"
         else
             result 0 "nvcc -std=$standard" "this nvcc does not know it"
         fi
     done
-    try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" -o "$folder/program" -ldl -lpthread
+    try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
+        -o "$folder/program" -ldl -lpthread
     "$nvcc" -I"$root" -c "$folder/one.cu" -o "$folder/one.o"
     try "nvcc and gcc: implementation in .cu, used from C" \
-        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem $toolkit/include -I$root -c $folder/two.c -o $folder/two.o &&
+        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem $toolkit/include -I$root \
+                   -c $folder/two.c -o $folder/two.o &&
                $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
 else
     result 0 "nvcc" "no nvcc here"

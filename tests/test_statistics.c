@@ -321,7 +321,8 @@ static void parse_number_refuses_the_rest(void **state)
 {
     static const char *const bad[] = {
         "", " ", "abc", "nan", "inf", "-inf", "NaN", "-5", "+5", "5%", "1e400", "0x10", " 7", "7 ",
-        "1.2.3", "0,125", "1.", ".5", ".", "1e", "1e+", "e5", "1 2", "1\n", "5us", "1_000", "1e3.5"};
+        "1.2.3", "0,125", "1.", ".5", ".", "1e", "1e+", "e5", "1 2", "1\n", "5us", "1_000",
+        "1e3.5"};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {

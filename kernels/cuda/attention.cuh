@@ -11,7 +11,11 @@
 #include <cuda_runtime.h>
 #include <math.h>
 
+#include <initializer_list>
+
 #include "../attention.h"
+
+constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
 
 size_t attention_naive_workspace_bytes(const void *args);
 int attention_naive_run(const void *args, void *workspace, void *state, kernel_stream stream);
@@ -26,6 +30,27 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+size_t attention_backward_naive_workspace_bytes(const void *args);
+int attention_backward_naive_run(const void *args, void *workspace, void *state,
+                                 kernel_stream stream);
+
+size_t attention_backward_cublas_workspace_bytes(const void *args);
+int attention_backward_cublas_run(const void *args, void *workspace, void *state,
+                                  kernel_stream stream);
+
+const char *attention_backward_tiled_unsupported(const void *args);
+size_t attention_backward_tiled_workspace_bytes(const void *args);
+int attention_backward_tiled_run(const void *args, void *workspace, void *state,
+                                 kernel_stream stream);
+
+const char *attention_backward_mma_unsupported(const void *args);
+size_t attention_backward_mma_workspace_bytes(const void *args);
+size_t attention_backward_mma_atomic_workspace_bytes(const void *args);
+int attention_backward_mma_run(const void *args, void *workspace, void *state,
+                               kernel_stream stream);
+int attention_backward_mma_atomic_run(const void *args, void *workspace, void *state,
+                                      kernel_stream stream);
 
 inline bool attention_is_valid(const attention_shape &s)
 {
@@ -42,6 +67,17 @@ inline int64_t attention_ceil_div(int64_t value, int64_t divisor)
 inline bool attention_fits_grid(int64_t blocks)
 {
     return blocks <= INT32_MAX;
+}
+
+/* The product of positive factors, SIZE_MAX if it does not fit. */
+inline size_t attention_bytes(std::initializer_list<int64_t> factors)
+{
+    size_t bytes = 1;
+    for (int64_t factor : factors) {
+        if (bytes > SIZE_MAX / static_cast<size_t>(factor)) return SIZE_MAX;
+        bytes *= static_cast<size_t>(factor);
+    }
+    return bytes;
 }
 
 inline float attention_scale(const attention_shape &s)

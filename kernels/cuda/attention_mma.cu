@@ -4,7 +4,8 @@
  * 1. mma  One kernel, no scores in memory. The split is that of Dao,
  *         "FlashAttention-2: faster attention with better parallelism and work
  *         partitioning", 2023: a block owns 128 query rows, each of its four
- *         warps 32 of them, so that no warp waits for another's softmax and
+ *         warps 32 of them (16 where the grid would leave the device half
+ *         empty), so that no warp waits for another's softmax and
  *         probabilities go from accumulator registers to operand registers
  *         without touching shared memory.
  *
@@ -16,20 +17,19 @@
  * Bound by the tensor cores: 128 operations per byte of K and V, which come
  * from the L2 cache, since the blocks of one head run side by side.
  */
-#include "attention.cuh"
-#include "ptx.cuh"
+#include "attention_mma.cuh"
 
 namespace {
 
 constexpr int WARPS = 4;
 constexpr int THREADS = WARPS * 32;
-constexpr int ROW_TILES = 2;                   /* of 16 query rows, per warp */
-constexpr int WARP_ROWS = ROW_TILES * 16;
-constexpr int BLOCK_ROWS = WARPS * WARP_ROWS;  /* 128 */
 constexpr int KEYS = 64;                       /* per tile */
 constexpr int KEY_GROUPS = KEYS / 8;           /* columns of an accumulator: 8 */
-constexpr float LOG2_E = 1.44269504088896340736f;
 constexpr float LN_2 = 0.69314718055994530942f;
+
+/* Query rows of a block whose warps have ROW_TILES tiles of 16 rows each. */
+template <int ROW_TILES>
+constexpr int BLOCK_ROWS = WARPS * ROW_TILES * 16;
 
 struct arguments {
     const void *q, *k, *v;
@@ -42,121 +42,34 @@ struct arguments {
     float log2_scale;    /* scores times this are exponents of 2 */
 };
 
-template <typename T, int D>
+template <int D, int ROW_TILES>
 struct shared_tiles {
-    T q[BLOCK_ROWS * D]; /* each warp's 32 rows become its rows of the output */
-    T k[KEYS * D];
-    T v[KEYS * D];
+    static constexpr int ROW_BYTES = tile_layout<D>::ROW_BYTES;
+    char q[BLOCK_ROWS<ROW_TILES> * ROW_BYTES]; /* each warp's rows become its rows of the output */
+    char k[KEYS * ROW_BYTES];
+    char v[KEYS * ROW_BYTES];
 };
 
 /* What a thread keeps of its warp's rows: of each row tile the rows lane / 4
  * and lane / 4 + 8, and of them the columns that ptx.cuh tells. */
-template <int D>
+template <int D, int ROW_TILES>
 struct row_state {
     float out[ROW_TILES][D / 8][4]; /* not yet divided by sum */
     float max[ROW_TILES][2];        /* of the unscaled scores */
     float sum[ROW_TILES][2];        /* of this thread's columns only */
 };
 
+template <int ROW_TILES>
 using scores_type = float[ROW_TILES][KEY_GROUPS][4];
-
-/* Byte offset of 16-byte chunk `chunk` in row `row` of a swizzled tile: eight
- * consecutive rows hold the same chunk in eight different bank groups. */
-template <int D>
-__device__ __forceinline__ uint32_t swizzled(int row, int chunk)
-{
-    return static_cast<uint32_t>(row * D * 2 + ((chunk ^ (row & 7)) << 4));
-}
-
-/* The row and the 16-byte chunk at which a thread starts to copy a tile. */
-template <int D>
-struct copy_lane {
-    static constexpr int CHUNKS = D / 8, ROWS_PER_PASS = THREADS / CHUNKS;
-    static __device__ __forceinline__ int row() { return threadIdx.x / CHUNKS; }
-    static __device__ __forceinline__ int chunk() { return threadIdx.x % CHUNKS; }
-    static __device__ __forceinline__ int offset() { return row() * D * 2 + chunk() * 16; }
-};
-
-/* Starts the copy of ROWS rows into a swizzled tile; rows at or beyond
- * rows_left become 0. */
-template <int ROWS, int D>
-__device__ __forceinline__ void load_tile(uint32_t tile, const char *source, int rows_left)
-{
-    using lane = copy_lane<D>;
-    uint32_t target = tile + swizzled<D>(lane::row(), lane::chunk());
-    source += lane::offset();
-#pragma unroll
-    for (int i = 0; i < ROWS; i += lane::ROWS_PER_PASS) {
-        int source_bytes = lane::row() + i < rows_left ? 16 : 0;
-        ptx_copy_async_16(target + i * D * 2, source + i * D * 2, source_bytes);
-    }
-    ptx_copy_async_commit();
-}
-
-/* The lane's row address for ldmatrix within 16 rows of two chunks. A step of
- * two chunks is an xor with step * 32. Opaque, so that the addresses of all
- * steps are computed again in each tile (one instruction each) and hold no
- * registers across it. */
-template <int D>
-__device__ __forceinline__ uint32_t matrix_lane(int row, int chunk)
-{
-    return ptx_opaque(swizzled<D>(row, chunk));
-}
-
-/* Matrices 0 and 1 are the first chunk of both groups of 8 rows, 2 and 3 the
- * second: an A operand, and transposed two B operands of neighbouring columns. */
-template <int D>
-__device__ __forceinline__ uint32_t matrix_lane_rows_first()
-{
-    return matrix_lane<D>(threadIdx.x % 16, threadIdx.x / 16 % 2);
-}
-
-/* Matrices 0 and 1 are both chunks of the first 8 rows, 2 and 3 of the second:
- * two B operands, each in neighbouring registers. */
-template <int D>
-__device__ __forceinline__ uint32_t matrix_lane_chunks_first()
-{
-    return matrix_lane<D>(threadIdx.x % 8 + threadIdx.x / 16 % 2 * 8, threadIdx.x / 8 % 2);
-}
-
-/* scores = q k^T for the warp's rows and the tile's keys. */
-template <typename T, int D>
-__device__ __forceinline__ void multiply_keys(uint32_t q_tile, uint32_t k_tile, scores_type &scores)
-{
-    uint32_t q_lane = matrix_lane_rows_first<D>(), k_lane = matrix_lane_chunks_first<D>();
-    uint32_t q_rows = q_tile + threadIdx.x / 32 * (WARP_ROWS * D * 2);
-#pragma unroll
-    for (int m = 0; m < ROW_TILES; m++)
-#pragma unroll
-        for (int n = 0; n < KEY_GROUPS; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) scores[m][n][i] = 0.0f;
-#pragma unroll
-    for (int step = 0; step < D / 16; step++) {
-        uint32_t a[ROW_TILES][4];
-#pragma unroll
-        for (int m = 0; m < ROW_TILES; m++)
-            ptx_load_matrix_x4(a[m], q_rows + (q_lane ^ (step * 32)) + m * 16 * D * 2);
-#pragma unroll
-        for (int n = 0; n < KEY_GROUPS; n += 2) {
-            uint32_t b[4];
-            ptx_load_matrix_x4(b, k_tile + (k_lane ^ (step * 32)) + n * 8 * D * 2);
-#pragma unroll
-            for (int m = 0; m < ROW_TILES; m++) {
-                ptx_mma_16x8x16(scores[m][n], a[m], b[0], b[1], T());
-                ptx_mma_16x8x16(scores[m][n + 1], a[m], b[2], b[3], T());
-            }
-        }
-    }
-}
 
 /* Hides the tile's keys from keys_left on and, if causal, those after the row;
  * diagonal: the block's first row less the tile's first key. */
-template <bool CAUSAL>
-__device__ __forceinline__ void mask_scores(scores_type &scores, int keys_left, int diagonal)
+template <bool CAUSAL, int ROW_TILES>
+__device__ __forceinline__ void mask_scores(scores_type<ROW_TILES> &scores, int keys_left,
+                                            int diagonal)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int row = diagonal + warp * WARP_ROWS + lane / 4, column = lane % 4 * 2;
+    int row = diagonal + warp * (ROW_TILES * 16) + lane / 4, column = lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
 #pragma unroll
@@ -185,9 +98,9 @@ __device__ __forceinline__ float quad_sum(float value)
 /* The online softmax step: scores become probabilities relative to the new
  * maximum, and what was summed relative to the old one is rescaled. Row 0,
  * key 0 is visible to every row, so the new maximum is finite. */
-template <int D>
-__device__ __forceinline__ void update_softmax(scores_type &scores, row_state<D> &rows,
-                                               float log2_scale)
+template <int D, int ROW_TILES>
+__device__ __forceinline__ void update_softmax(scores_type<ROW_TILES> &scores,
+                                               row_state<D, ROW_TILES> &rows, float log2_scale)
 {
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
@@ -216,52 +129,19 @@ __device__ __forceinline__ void update_softmax(scores_type &scores, row_state<D>
         }
 }
 
-/* out += probabilities v. An accumulator pair of 8 columns each is the A
- * operand of a step of 16 keys as it stands. */
-template <typename T, int D>
-__device__ __forceinline__ void multiply_values(const scores_type &probabilities, uint32_t v_tile,
-                                                row_state<D> &rows)
-{
-    uint32_t v_lane = matrix_lane_rows_first<D>();
-#pragma unroll
-    for (int step = 0; step < KEYS / 16; step++) {
-        uint32_t a[ROW_TILES][4];
-#pragma unroll
-        for (int m = 0; m < ROW_TILES; m++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const float(&pair)[4] = probabilities[m][step * 2 + i / 2];
-                a[m][i] = ptx_pack(pair[i % 2 * 2], pair[i % 2 * 2 + 1], T());
-            }
-#pragma unroll
-        for (int n = 0; n < D / 8; n += 2) {
-            uint32_t b[4];
-            ptx_load_matrix_x4_transposed(b, v_tile + (v_lane ^ (n * 16)) + step * 16 * D * 2);
-#pragma unroll
-            for (int m = 0; m < ROW_TILES; m++) {
-                ptx_mma_16x8x16(rows.out[m][n], a[m], b[0], b[1], T());
-                ptx_mma_16x8x16(rows.out[m][n + 1], a[m], b[2], b[3], T());
-            }
-        }
-    }
-}
-
 /* Where a block works. */
 struct position {
     unsigned head, row_block;
-
-    __device__ __forceinline__ int64_t first_row() const
-    {
-        return static_cast<int64_t>(row_block) * BLOCK_ROWS;
-    }
+    int64_t first_row;
 };
 
-template <bool CAUSAL>
+template <bool CAUSAL, int ROW_TILES>
 __device__ __forceinline__ position locate(const arguments &a)
 {
     unsigned head = blockIdx.x / a.row_blocks, row_block = blockIdx.x % a.row_blocks;
     /* Of causal rows the longest first: a short tail. */
-    return {head, CAUSAL ? a.row_blocks - 1 - row_block : row_block};
+    if (CAUSAL) row_block = a.row_blocks - 1 - row_block;
+    return {head, row_block, static_cast<int64_t>(row_block) * BLOCK_ROWS<ROW_TILES>};
 }
 
 template <int D>
@@ -270,43 +150,50 @@ __device__ __forceinline__ void load_keys(uint32_t tile, const void *operand, in
 {
     const char *source =
         static_cast<const char *>(operand) + offset + static_cast<int64_t>(index) * (KEYS * D * 2);
-    load_tile<KEYS, D>(tile, source,
-                       index + 1 == a.key_tiles ? a.last_keys : KEYS);
+    copy_tile<KEYS, D, tile_layout<D>, THREADS>(
+        tile, source, index + 1 == a.key_tiles ? a.last_keys : KEYS);
+    ptx_copy_async_commit();
 }
 
 /* One tile of keys: its K is on the way, the next one's is when it returns.
  * offset: bytes to the head's first row. */
-template <typename T, int D, bool CAUSAL, bool MASKED>
-__device__ __forceinline__ void process_tile(shared_tiles<T, D> &tiles, const arguments &a,
+template <typename T, int D, int ROW_TILES, bool CAUSAL, bool MASKED>
+__device__ __forceinline__ void process_tile(shared_tiles<D, ROW_TILES> &tiles, const arguments &a,
                                              int64_t offset, unsigned row_block, unsigned index,
-                                             bool is_last, row_state<D> &rows)
+                                             bool is_last, row_state<D, ROW_TILES> &rows)
 {
-    scores_type scores;
+    using layout = tile_layout<D>;
+    scores_type<ROW_TILES> scores;
+    uint32_t q_rows =
+        ptx_shared_address(tiles.q) + threadIdx.x / 32 * (ROW_TILES * 16 * layout::ROW_BYTES);
     ptx_copy_async_wait_all();
     __syncthreads(); /* K has landed, and every warp has left the last V */
     load_keys<D>(ptx_shared_address(tiles.v), a.v, offset, index, a);
-    multiply_keys<T, D>(ptx_shared_address(tiles.q), ptx_shared_address(tiles.k), scores);
+    multiply_transposed<T, layout, D>(q_rows, ptx_shared_address(tiles.k), scores);
     if (MASKED)
-        mask_scores<CAUSAL>(scores, index + 1 == a.key_tiles ? a.last_keys : KEYS,
-                            static_cast<int>(row_block * (BLOCK_ROWS / KEYS) - index) * KEYS);
+        mask_scores<CAUSAL, ROW_TILES>(
+            scores, index + 1 == a.key_tiles ? a.last_keys : KEYS,
+            static_cast<int>(row_block * (BLOCK_ROWS<ROW_TILES> / KEYS) - index) * KEYS);
     ptx_copy_async_wait_all();
     __syncthreads(); /* V has landed, and every warp has left this K */
     if (!is_last) load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, index + 1, a);
-    update_softmax<D>(scores, rows, a.log2_scale);
-    multiply_values<T, D>(scores, ptx_shared_address(tiles.v), rows);
+    update_softmax<D, ROW_TILES>(scores, rows, a.log2_scale);
+    multiply_sums<T, layout>(scores, ptx_shared_address(tiles.v), rows.out);
 }
 
 /* Divides by the sums and writes the warp's rows through its part of the Q
  * tile, so that global stores are 16 bytes wide. */
-template <typename T, int D>
-__device__ __forceinline__ void store_rows(shared_tiles<T, D> &tiles, const arguments &a,
-                                           position at, row_state<D> &rows)
+template <typename T, int D, int ROW_TILES>
+__device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, const arguments &a,
+                                           position at, row_state<D, ROW_TILES> &rows)
 {
+    using layout = tile_layout<D>;
+    constexpr int WARP_ROWS = ROW_TILES * 16;
     int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * WARP_ROWS;
-    int64_t rows_left = a.tokens - at.first_row();
-    int64_t first = at.head * a.tokens + at.first_row();
+    int64_t rows_left = a.tokens - at.first_row;
+    int64_t first = at.head * a.tokens + at.first_row;
     char *out = static_cast<char *>(a.out) + first * (D * 2);
-    char *staging = reinterpret_cast<char *>(tiles.q);
+    char *staging = tiles.q;
     __syncwarp(); /* every lane has read its last Q */
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
@@ -317,7 +204,7 @@ __device__ __forceinline__ void store_rows(shared_tiles<T, D> &tiles, const argu
 #pragma unroll
             for (int n = 0; n < D / 8; n++) {
                 const float(&pair)[4] = rows.out[m][n];
-                *reinterpret_cast<uint32_t *>(staging + swizzled<D>(row, n) + lane % 4 * 4) =
+                *reinterpret_cast<uint32_t *>(staging + layout::offset(row, n) + lane % 4 * 4) =
                     ptx_pack(pair[half * 2] * inverse, pair[half * 2 + 1] * inverse, T());
             }
             if (a.lse && lane % 4 == 0 && row < rows_left)
@@ -330,53 +217,56 @@ __device__ __forceinline__ void store_rows(shared_tiles<T, D> &tiles, const argu
         int row = warp_row + i / CHUNKS, chunk = i % CHUNKS;
         if (row < rows_left)
             *reinterpret_cast<uint4 *>(out + row * (D * 2) + chunk * 16) =
-                *reinterpret_cast<uint4 *>(staging + swizzled<D>(row, chunk));
+                *reinterpret_cast<uint4 *>(staging + layout::offset(row, chunk));
     }
 }
 
 /* Grid: row blocks of a head side by side, so that they share its K and V in
  * the L2 cache. */
-template <typename T, int D, bool CAUSAL>
+template <typename T, int D, int ROW_TILES, bool CAUSAL>
 __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_constant__ arguments a)
 {
+    constexpr int ROWS = BLOCK_ROWS<ROW_TILES>;
     extern __shared__ __align__(256) char memory[];
-    shared_tiles<T, D> &tiles = *reinterpret_cast<shared_tiles<T, D> *>(memory);
-    position at = locate<CAUSAL>(a);
+    shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
+    position at = locate<CAUSAL, ROW_TILES>(a);
     int64_t offset = at.head * a.tokens * (D * 2);
-    int64_t rows_left = a.tokens - at.first_row();
+    int64_t rows_left = a.tokens - at.first_row;
     unsigned unmasked = a.last_keys == KEYS ? a.key_tiles : a.key_tiles - 1;
     unsigned end = a.key_tiles;
     if (CAUSAL) {
-        unmasked = at.row_block * (BLOCK_ROWS / KEYS);
-        end = min(unmasked + BLOCK_ROWS / KEYS, a.key_tiles);
+        unmasked = at.row_block * (ROWS / KEYS);
+        end = min(unmasked + ROWS / KEYS, a.key_tiles);
     }
-    row_state<D> rows = {};
+    row_state<D, ROW_TILES> rows = {};
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++) rows.max[m][0] = rows.max[m][1] = -INFINITY;
-    load_tile<BLOCK_ROWS, D>(ptx_shared_address(tiles.q),
-                             static_cast<const char *>(a.q) + offset + at.first_row() * (D * 2),
-                             static_cast<int>(min(rows_left, int64_t(BLOCK_ROWS))));
+    copy_tile<ROWS, D, tile_layout<D>, THREADS>(
+        ptx_shared_address(tiles.q),
+        static_cast<const char *>(a.q) + offset + at.first_row * (D * 2),
+        static_cast<int>(min(rows_left, int64_t(ROWS))));
     load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, 0, a);
     unsigned index = 0;
     for (; index < unmasked; index++)
-        process_tile<T, D, CAUSAL, false>(tiles, a, offset, at.row_block, index, index + 1 == end,
-                                          rows);
+        process_tile<T, D, ROW_TILES, CAUSAL, false>(tiles, a, offset, at.row_block, index,
+                                                     index + 1 == end, rows);
     for (; index < end; index++)
-        process_tile<T, D, CAUSAL, true>(tiles, a, offset, at.row_block, index, index + 1 == end,
-                                         rows);
-    store_rows<T, D>(tiles, a, at, rows);
+        process_tile<T, D, ROW_TILES, CAUSAL, true>(tiles, a, offset, at.row_block, index,
+                                                    index + 1 == end, rows);
+    store_rows<T, D, ROW_TILES>(tiles, a, at, rows);
 }
 
-template <typename T, int D, bool CAUSAL>
+template <typename T, int D, int ROW_TILES, bool CAUSAL>
 int launch(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    int64_t row_blocks = attention_ceil_div(s.tokens, BLOCK_ROWS);
+    int64_t row_blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<ROW_TILES>);
     int64_t blocks = row_blocks * s.batch * s.heads;
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    constexpr int shared_bytes = sizeof(shared_tiles<T, D>);
+    constexpr int shared_bytes = sizeof(shared_tiles<D, ROW_TILES>);
+    auto kernel = forward_kernel<T, D, ROW_TILES, CAUSAL>;
     cudaError_t error = cudaFuncSetAttribute(
-        forward_kernel<T, D, CAUSAL>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
     int64_t key_tiles = attention_ceil_div(s.tokens, KEYS);
     arguments a = {args.q,
@@ -388,23 +278,41 @@ int launch(const attention_forward_args &args, kernel_stream stream)
                    static_cast<unsigned>(row_blocks),
                    static_cast<unsigned>(key_tiles),
                    static_cast<int>(s.tokens - (key_tiles - 1) * KEYS),
-                   attention_scale(s) * LOG2_E};
-    forward_kernel<T, D, CAUSAL>
-        <<<static_cast<unsigned>(blocks), THREADS, shared_bytes, stream>>>(a);
+                   attention_scale(s) * ATTENTION_LOG2_E};
+    kernel<<<static_cast<unsigned>(blocks), THREADS, shared_bytes, stream>>>(a);
     return cudaGetLastError();
+}
+
+/* Blocks of 64 rows where blocks of 128 would leave multiprocessors idle. */
+template <typename T, int D, bool CAUSAL>
+int launch_rows(const attention_forward_args &args, kernel_stream stream)
+{
+    const attention_shape &s = args.shape;
+    int device, multiprocessors;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return error;
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error != cudaSuccess) return error;
+    int64_t blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<2>) * s.batch * s.heads;
+    return blocks < multiprocessors ? launch<T, D, 1, CAUSAL>(args, stream)
+                                    : launch<T, D, 2, CAUSAL>(args, stream);
 }
 
 template <typename T, int D>
 int launch_causal(const attention_forward_args &args, kernel_stream stream)
 {
-    return args.shape.causal ? launch<T, D, true>(args, stream) : launch<T, D, false>(args, stream);
+    return args.shape.causal ? launch_rows<T, D, true>(args, stream)
+                             : launch_rows<T, D, false>(args, stream);
 }
 
 template <typename T>
 int launch_dim(const attention_forward_args &args, kernel_stream stream)
 {
-    return args.shape.head_dim == 64 ? launch_causal<T, 64>(args, stream)
-                                     : launch_causal<T, 128>(args, stream);
+    switch (args.shape.head_dim) {
+    case 64: return launch_causal<T, 64>(args, stream);
+    case 80: return launch_causal<T, 80>(args, stream);
+    default: return launch_causal<T, 128>(args, stream);
+    }
 }
 
 } // namespace
@@ -412,7 +320,7 @@ int launch_dim(const attention_forward_args &args, kernel_stream stream)
 const char *attention_mma_unsupported(const void *args)
 {
     int64_t d = static_cast<const attention_forward_args *>(args)->shape.head_dim;
-    return d == 64 || d == 128 ? nullptr : "mma takes head_dim 64 and 128";
+    return d == 64 || d == 80 || d == 128 ? nullptr : "mma takes head_dim 64, 80 and 128";
 }
 
 int attention_mma_run(const void *args, void *, void *, kernel_stream stream)

@@ -16,46 +16,16 @@
  * Causal: both compute every score and hide the later keys in the softmax, as
  * a framework without a fused kernel does.
  */
-#include <cublas_v2.h>
-
-#include "attention.cuh"
+#include "attention_naive.cuh"
 
 namespace {
 
 /* ---- softmax ----------------------------------------------------------- */
 
-constexpr int SOFTMAX_THREADS = 256;
-constexpr int SOFTMAX_WARPS = SOFTMAX_THREADS / 32;
-
-struct maximum {
-    static constexpr float neutral = -INFINITY;
-    __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-
-struct addition {
-    static constexpr float neutral = 0.0f;
-    __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-/* Over the whole block; every thread gets the result. */
-template <typename Operation>
-__device__ float reduce_block(float value, Operation operation)
-{
-    __shared__ float warps[SOFTMAX_WARPS];
-    for (int lane = 16; lane > 0; lane /= 2)
-        value = operation(value, __shfl_xor_sync(0xffffffffu, value, lane));
-    __syncthreads(); /* the last call's readers are done */
-    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = Operation::neutral;
-    for (int i = 0; i < SOFTMAX_WARPS; i++) value = operation(value, warps[i]);
-    return value;
-}
-
 /* A block a row: probabilities = softmax of the row's visible scores, 0 for
  * the others. probabilities may be the scores themselves. */
 template <typename T>
-__global__ void __launch_bounds__(SOFTMAX_THREADS)
+__global__ void __launch_bounds__(ROW_THREADS)
 softmax_kernel(const float *scores, T *probabilities, float *lse, int64_t tokens, int causal)
 {
     int64_t index = blockIdx.x;
@@ -63,19 +33,14 @@ softmax_kernel(const float *scores, T *probabilities, float *lse, int64_t tokens
     const float *row = scores + index * tokens;
     T *out = probabilities + index * tokens;
     float max = -INFINITY, sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < keys; j += SOFTMAX_THREADS) max = fmaxf(max, row[j]);
+    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) max = fmaxf(max, row[j]);
     max = reduce_block(max, maximum());
-    for (int64_t j = threadIdx.x; j < keys; j += SOFTMAX_THREADS) sum += expf(row[j] - max);
+    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) sum += expf(row[j] - max);
     sum = reduce_block(sum, addition());
     float inverse = 1.0f / sum;
-    for (int64_t j = threadIdx.x; j < tokens; j += SOFTMAX_THREADS)
+    for (int64_t j = threadIdx.x; j < tokens; j += ROW_THREADS)
         from_f32(j < keys ? expf(row[j] - max) * inverse : 0.0f, out + j);
     if (lse && threadIdx.x == 0) lse[index] = max + logf(sum);
-}
-
-int64_t head_count(const attention_shape &s)
-{
-    return s.batch * s.heads;
 }
 
 template <typename T>
@@ -85,113 +50,8 @@ int launch_softmax(const attention_forward_args &args, const float *scores, T *p
     const attention_shape &s = args.shape;
     int64_t rows = head_count(s) * s.tokens;
     if (!attention_fits_grid(rows)) return KERNEL_ERROR_ARGUMENT;
-    softmax_kernel<T><<<static_cast<unsigned>(rows), SOFTMAX_THREADS, 0, stream>>>(
+    softmax_kernel<T><<<static_cast<unsigned>(rows), ROW_THREADS, 0, stream>>>(
         scores, probabilities, args.lse, s.tokens, s.causal);
-    return cudaGetLastError();
-}
-
-/* ---- products on CUDA cores -------------------------------------------- */
-
-constexpr int TILE = 64;           /* rows and columns of a block's result */
-constexpr int DEPTH = 16;          /* of the inner dimension at a time */
-constexpr int PER_THREAD = 4;      /* rows and columns of a thread's result */
-constexpr int SIDE = TILE / PER_THREAD;
-constexpr int PRODUCT_THREADS = SIDE * SIDE;
-
-/* c[m, n] = factor * a[m, depth] b[depth, n], for every head, contiguous. */
-struct product_shape {
-    int64_t m, n, depth;
-    int64_t row_tiles, column_tiles;
-    float factor;
-};
-
-/* Rows padded by 4: aligned to 16 bytes, and the transposing stores spread
- * over the banks. */
-using shared_panel = float[DEPTH][TILE + 4];
-
-/* panel[i][j] = operand(first + j, depth + i) of an operand that is contiguous
- * along depth; 0 outside of it. */
-template <typename T>
-__device__ void load_along_depth(shared_panel &panel, const T *operand, int64_t first,
-                                 int64_t limit, int64_t depth, int64_t depth_limit)
-{
-    for (int e = threadIdx.x; e < TILE * DEPTH; e += PRODUCT_THREADS) {
-        int64_t line = first + e / DEPTH, i = depth + e % DEPTH;
-        bool inside = line < limit && i < depth_limit;
-        panel[e % DEPTH][e / DEPTH] = inside ? to_f32(operand[line * depth_limit + i]) : 0.0f;
-    }
-}
-
-/* The same for an operand whose rows run along depth, [depth_limit, limit]. */
-template <typename T>
-__device__ void load_across_depth(shared_panel &panel, const T *operand, int64_t first,
-                                  int64_t limit, int64_t depth, int64_t depth_limit)
-{
-    for (int e = threadIdx.x; e < TILE * DEPTH; e += PRODUCT_THREADS) {
-        int64_t line = first + e % TILE, i = depth + e / TILE;
-        bool inside = line < limit && i < depth_limit;
-        panel[e / TILE][e % TILE] = inside ? to_f32(operand[i * limit + line]) : 0.0f;
-    }
-}
-
-__device__ void multiply_panels(const shared_panel &a, const shared_panel &b,
-                                float (&sums)[PER_THREAD][PER_THREAD])
-{
-    int row = threadIdx.x / SIDE * PER_THREAD, column = threadIdx.x % SIDE * PER_THREAD;
-#pragma unroll
-    for (int i = 0; i < DEPTH; i++) {
-        float4 left = *reinterpret_cast<const float4 *>(&a[i][row]);
-        float4 right = *reinterpret_cast<const float4 *>(&b[i][column]);
-        const float x[PER_THREAD] = {left.x, left.y, left.z, left.w};
-        const float y[PER_THREAD] = {right.x, right.y, right.z, right.w};
-#pragma unroll
-        for (int r = 0; r < PER_THREAD; r++)
-#pragma unroll
-            for (int c = 0; c < PER_THREAD; c++) sums[r][c] = fmaf(x[r], y[c], sums[r][c]);
-    }
-}
-
-/* B_TRANSPOSED: b is stored [n, depth], as k is for q k^T. */
-template <typename A, typename B, typename C, bool B_TRANSPOSED>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
-product_kernel(product_shape s, const A *a, const B *b, C *c)
-{
-    __shared__ shared_panel a_panel, b_panel;
-    float sums[PER_THREAD][PER_THREAD] = {};
-    int64_t tile = blockIdx.x % (s.row_tiles * s.column_tiles);
-    int64_t head = blockIdx.x / (s.row_tiles * s.column_tiles);
-    int64_t row = tile / s.column_tiles * TILE, column = tile % s.column_tiles * TILE;
-    a += head * s.m * s.depth;
-    b += head * s.n * s.depth;
-    c += head * s.m * s.n;
-    for (int64_t depth = 0; depth < s.depth; depth += DEPTH) {
-        load_along_depth(a_panel, a, row, s.m, depth, s.depth);
-        if (B_TRANSPOSED)
-            load_along_depth(b_panel, b, column, s.n, depth, s.depth);
-        else
-            load_across_depth(b_panel, b, column, s.n, depth, s.depth);
-        __syncthreads();
-        multiply_panels(a_panel, b_panel, sums);
-        __syncthreads();
-    }
-    row += threadIdx.x / SIDE * PER_THREAD;
-    column += threadIdx.x % SIDE * PER_THREAD;
-    for (int r = 0; r < PER_THREAD; r++)
-        for (int i = 0; i < PER_THREAD; i++)
-            if (row + r < s.m && column + i < s.n)
-                from_f32(s.factor * sums[r][i], c + (row + r) * s.n + column + i);
-}
-
-template <typename A, typename B, typename C, bool B_TRANSPOSED>
-int launch_product(int64_t heads, int64_t m, int64_t n, int64_t depth, float factor, const A *a,
-                   const B *b, C *c, kernel_stream stream)
-{
-    product_shape s = {m, n, depth, attention_ceil_div(m, TILE), attention_ceil_div(n, TILE),
-                       factor};
-    int64_t blocks = heads * s.row_tiles * s.column_tiles;
-    if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    product_kernel<A, B, C, B_TRANSPOSED>
-        <<<static_cast<unsigned>(blocks), PRODUCT_THREADS, 0, stream>>>(s, a, b, c);
     return cudaGetLastError();
 }
 
@@ -200,85 +60,31 @@ int run_naive(const attention_forward_args &args, float *scores, kernel_stream s
 {
     const attention_shape &s = args.shape;
     int64_t heads = head_count(s);
-    int error = launch_product<T, T, float, true>(
+    int error = launch_product<false, true>(
         heads, s.tokens, s.tokens, s.head_dim, attention_scale(s), static_cast<const T *>(args.q),
         static_cast<const T *>(args.k), scores, stream);
     if (!error) error = launch_softmax(args, scores, scores, stream);
     if (error) return error;
-    return launch_product<float, T, T, false>(heads, s.tokens, s.head_dim, s.tokens, 1.0f, scores,
-                                              static_cast<const T *>(args.v),
-                                              static_cast<T *>(args.out), stream);
+    return launch_product<false, false>(heads, s.tokens, s.head_dim, s.tokens, 1.0f, scores,
+                                        static_cast<const T *>(args.v), static_cast<T *>(args.out),
+                                        stream);
 }
 
-/* ---- products by cuBLAS ------------------------------------------------ */
-
-/* cuBLAS's names for the operands' dtype and for the arithmetic. */
-struct cublas_types {
-    cudaDataType_t element;
-    cublasComputeType_t compute;
-};
-
-cublas_types types_of(kernel_dtype dtype)
-{
-    switch (dtype) {
-    case KERNEL_F16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
-    case KERNEL_BF16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
-    case KERNEL_TF32: return {CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
-    default: return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
-    }
-}
-
-int cublas_error(cublasStatus_t status)
-{
-    return status == CUBLAS_STATUS_SUCCESS ? KERNEL_OK : KERNEL_ERROR_CUBLAS + status;
-}
-
-/* cuBLAS is column major: a row-major [r, c] matrix is its c x r one. So the
- * products are computed transposed: scores^T = k q^T, out^T = v^T p^T. */
-int cublas_scores(const attention_forward_args &args, float *scores, cublasHandle_t handle)
-{
-    const attention_shape &s = args.shape;
-    cublas_types types = types_of(args.dtype);
-    float factor = attention_scale(s), zero = 0.0f;
-    int64_t t = s.tokens, d = s.head_dim;
-    return cublas_error(cublasGemmStridedBatchedEx_64(
-        handle, CUBLAS_OP_T, CUBLAS_OP_N, t, t, d, &factor, args.k, types.element, d, t * d, args.q,
-        types.element, d, t * d, &zero, scores, CUDA_R_32F, t, t * t, head_count(s), types.compute,
-        CUBLAS_GEMM_DEFAULT));
-}
-
-int cublas_values(const attention_forward_args &args, const void *probabilities,
-                  cublasHandle_t handle)
-{
-    const attention_shape &s = args.shape;
-    cublas_types types = types_of(args.dtype);
-    float one = 1.0f, zero = 0.0f;
-    int64_t t = s.tokens, d = s.head_dim;
-    return cublas_error(cublasGemmStridedBatchedEx_64(
-        handle, CUBLAS_OP_N, CUBLAS_OP_N, d, t, t, &one, args.v, types.element, d, t * d,
-        probabilities, types.element, t, t * t, &zero, args.out, types.element, d, t * d,
-        head_count(s), types.compute, CUBLAS_GEMM_DEFAULT));
-}
+/* ---- by cuBLAS ---------------------------------------------------------- */
 
 template <typename T>
 int run_cublas(const attention_forward_args &args, float *scores, T *probabilities,
                cublasHandle_t handle, kernel_stream stream)
 {
-    int error = cublas_scores(args, scores, handle);
+    const attention_shape &s = args.shape;
+    cublas_types types = types_of(args.dtype);
+    int64_t heads = head_count(s), t = s.tokens, d = s.head_dim;
+    int error = multiply_by_cublas(handle, heads, {t, t, d, false, true, attention_scale(s)},
+                                   types, args.q, args.k, scores, CUDA_R_32F);
     if (!error) error = launch_softmax(args, scores, probabilities, stream);
-    return error ? error : cublas_values(args, probabilities, handle);
-}
-
-/* Elements of all score matrices times element_bytes, or SIZE_MAX. */
-size_t score_bytes(const attention_shape &s, size_t element_bytes)
-{
-    if (!attention_is_valid(s)) return 0;
-    size_t bytes = element_bytes;
-    for (int64_t factor : {s.batch, s.heads, s.tokens, s.tokens}) {
-        if (bytes > SIZE_MAX / static_cast<size_t>(factor)) return SIZE_MAX;
-        bytes *= static_cast<size_t>(factor);
-    }
-    return bytes;
+    return error ? error
+                 : multiply_by_cublas(handle, heads, {t, d, t, false, false, 1.0f}, types,
+                                      probabilities, args.v, args.out, types.element);
 }
 
 } // namespace

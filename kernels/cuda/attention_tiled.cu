@@ -12,7 +12,7 @@
  * and gain nothing. Takes any head_dim to 256: a dimension other than 64, 128
  * and 256 pays for the next of them.
  */
-#include "attention.cuh"
+#include "attention_tiled.cuh"
 #include "ptx.cuh"
 
 namespace {
@@ -23,7 +23,6 @@ constexpr int ROW_THREADS = 8;
 constexpr int THREADS = COLUMN_THREADS * ROW_THREADS;
 constexpr int THREAD_ROWS = ROWS / ROW_THREADS;   /* ROW_THREADS apart */
 constexpr int PAD = 4;                            /* floats: spreads rows over the banks */
-constexpr float LOG2_E = 1.44269504088896340736f;
 constexpr float LN_2 = 0.69314718055994530942f;
 
 struct arguments {
@@ -63,58 +62,8 @@ struct row_state {
 template <int D>
 using scores_type = float[THREAD_ROWS][shared_tiles<D>::KEYS / COLUMN_THREADS];
 
-/* Four consecutive elements as f32, by one load of 16 or 8 bytes. */
-__device__ __forceinline__ float4 load_four(const float *src)
-{
-    return *reinterpret_cast<const float4 *>(src);
-}
-
-template <typename T>
-__device__ __forceinline__ float4 load_four(const T *src)
-{
-    uint2 raw = *reinterpret_cast<const uint2 *>(src);
-    const T *e = reinterpret_cast<const T *>(&raw);
-    return make_float4(to_f32(e[0]), to_f32(e[1]), to_f32(e[2]), to_f32(e[3]));
-}
-
-/* Elements [column, column + 4) of a row of `dim`; 0 beyond its end. */
-template <typename T>
-__device__ __forceinline__ float4 load_guarded(const T *row, int column, int dim)
-{
-    float e[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) e[i] = column + i < dim ? to_f32(row[column + i]) : 0.0f;
-    return make_float4(e[0], e[1], e[2], e[3]);
-}
-
-/* tile = factor * COUNT rows from `first`; rows at or beyond `tokens` and
- * columns at or beyond head_dim become 0. EXACT: head_dim is D. */
-template <int COUNT, int D, bool EXACT, int STRIDE, typename T>
-__device__ __forceinline__ void load_tile(float (&tile)[COUNT][STRIDE], const T *head,
-                                          int64_t first, const arguments &a, float factor)
-{
-    constexpr int FOURS = D / 4;
-    const int dim = EXACT ? D : a.head_dim;
-#pragma unroll 4
-    for (int e = threadIdx.x; e < COUNT * FOURS; e += THREADS) {
-        int row = e / FOURS, column = e % FOURS * 4;
-        float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (first + row < a.tokens) {
-            const T *source = head + (first + row) * dim;
-            x = EXACT ? load_four(source + column) : load_guarded(source, column, dim);
-        }
-        *reinterpret_cast<float4 *>(&tile[row][column]) =
-            make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
-    }
-}
-
 __device__ __forceinline__ int row_thread() { return threadIdx.x / COLUMN_THREADS; }
 __device__ __forceinline__ int column_thread() { return threadIdx.x % COLUMN_THREADS; }
-
-__device__ __forceinline__ float dot4(float4 a, float4 b, float sum)
-{
-    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
-}
 
 /* Scores of the thread's rows and its keys column_thread() + 16 j. */
 template <int D>
@@ -268,14 +217,14 @@ forward_kernel(const __grid_constant__ arguments a)
     const T *k = static_cast<const T *>(a.k) + offset, *v = static_cast<const T *>(a.v) + offset;
     row_state<D> rows = {};
     for (int i = 0; i < THREAD_ROWS; i++) rows.max[i] = -INFINITY;
-    load_tile<ROWS, D, EXACT>(tiles.q, static_cast<const T *>(a.q) + offset, first_row, a,
-                              a.log2_scale);
+    load_tile<THREADS, D, EXACT>(tiles.q, static_cast<const T *>(a.q) + offset, first_row, a.tokens,
+                                 a.head_dim, a.log2_scale);
 #pragma unroll 1
     for (int64_t key = 0; key < key_end; key += KEYS) {
         scores_type<D> scores;
         __syncthreads(); /* the last tile's readers are done */
-        load_tile<KEYS, D, EXACT>(tiles.k, k, key, a, 1.0f);
-        load_tile<KEYS, D, EXACT>(tiles.v, v, key, a, 1.0f);
+        load_tile<THREADS, D, EXACT>(tiles.k, k, key, a.tokens, a.head_dim, 1.0f);
+        load_tile<THREADS, D, EXACT>(tiles.v, v, key, a.tokens, a.head_dim, 1.0f);
         __syncthreads();
         multiply_keys<D>(tiles, scores);
         if (key + KEYS > unmasked_end) mask_scores<D>(scores, first_row, key, a);
@@ -308,7 +257,7 @@ int launch(const attention_forward_args &args, kernel_stream stream)
                    static_cast<int>(row_blocks),
                    static_cast<int>(s.head_dim),
                    s.causal,
-                   attention_scale(s) * LOG2_E};
+                   attention_scale(s) * ATTENTION_LOG2_E};
     forward_kernel<T, D, EXACT>
         <<<static_cast<unsigned>(blocks), THREADS, shared_bytes, stream>>>(a);
     return cudaGetLastError();

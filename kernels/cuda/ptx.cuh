@@ -100,6 +100,22 @@ __device__ __forceinline__ uint32_t ptx_pack(float low, float high, __half)
     return packed;
 }
 
+/* red.global.add: adds four values to 16 bytes of memory, atomically each, and
+ * returns nothing. One instruction from sm_90 on, four before. Concurrent adds
+ * come in any order, so sums differ in their last bits from run to run. */
+__device__ __forceinline__ void ptx_add_to_global(float *sums, const float (&values)[4])
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sums), "f"(values[0]),
+                 "f"(values[1]), "f"(values[2]), "f"(values[3])
+                 : "memory");
+#else
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        asm volatile("red.global.add.f32 [%0], %1;" ::"l"(sums + i), "f"(values[i]) : "memory");
+#endif
+}
+
 /* ex2.approx.ftz: 2^x to 2 units in the last place, 0 for -infinity; exp2f
  * without its handling of subnormal results. */
 __device__ __forceinline__ float ptx_exp2(float x)

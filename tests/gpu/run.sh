@@ -67,10 +67,25 @@ report $? "four cases, three modes, one row each" "$work/four.csv"
 odd='b=1 h=1 t=1 d=64 causal=1; b=2 h=3 t=127 d=64 causal=1; b=2 h=3 t=129 d=128 causal=0;
      b=1 h=2 t=129 d=64 causal=0; b=1 h=2 t=200 d=80 causal=1; b=1 h=2 t=65 d=17 causal=0;
      b=1 h=1 t=1025 d=128 causal=1'
-odd=$(echo "$odd" | tr '\n' ' ')
 verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
 verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
 verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
+all="--dtype f32,tf32,f16,bf16"
+verifies "norm at odd shapes" "$build/norm" $all \
+    --shape 'n=1 c=1; n=127 c=33; n=129 c=1025; n=3 c=768; n=5 c=1600; n=2 c=8191; n=31 c=31'
+verifies "loss at odd shapes" "$build/loss" $all \
+    --shape 'n=1 v=1; n=7 v=31; n=33 v=1025; n=129 v=50257; n=5 v=10000'
+verifies "embedding at odd shapes" "$build/embedding" $all \
+    --shape 'n=1 v=1 c=1 t=1 zipf=0; n=127 v=33 c=31 t=127 zipf=1; n=129 v=1025 c=33 t=0 zipf=0;
+             n=1025 v=50257 c=1025 t=128 zipf=1; n=300 v=1 c=64 t=0 zipf=0'
+verifies "optimizer at odd shapes" "$build/optimizer" $all \
+    --shape 'd=1 ff=1 l=1 v=1 t=1; d=31 ff=33 l=2 v=1025 t=129; d=64 ff=256 l=1 v=127 t=8'
+verifies "ffn at odd shapes" "$build/ffn" $all \
+    --shape 'n=1 d=8 ff=8; n=127 d=33 ff=129; n=129 d=64 ff=256; n=8 d=31 ff=65'
+verifies "block at odd shapes" "$build/block" $all \
+    --shape 'b=1 t=1 d=64 h=1 ff=64; b=2 t=127 d=128 h=2 ff=256; b=1 t=129 d=160 h=2 ff=320;
+             b=1 t=65 d=34 h=2 ff=70'
+verifies "ceilings at odd shapes" "$build/ceilings" $all --shape 'words=1000003 m=130 n=70 k=33'
 
 "$build/tests/guards" --timeout 1 --quiet --csv "$work/guards.csv" > "$work/log" 2>&1
 [ $? -eq 1 ]
@@ -101,6 +116,13 @@ if command -v compute-sanitizer > /dev/null; then
     small='b=1 h=2 t=129 d=64 causal=1; b=1 h=1 t=65 d=128 causal=0; b=1 h=1 t=33 d=40 causal=1'
     sanitizes attention "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$small"
     sanitizes memcpy "$build/memcpy" --shape 'bytes=1; bytes=4099'
+    sanitizes norm "$build/norm" --shape 'n=33 c=65; n=40 c=768'
+    sanitizes loss "$build/loss" --shape 'n=7 v=1025; n=3 v=50257'
+    sanitizes embedding "$build/embedding" --shape 'n=129 v=33 c=65 t=8 zipf=1'
+    sanitizes optimizer "$build/optimizer" --shape 'd=31 ff=33 l=1 v=101 t=9'
+    sanitizes ffn "$build/ffn" --shape 'n=33 d=64 ff=128'
+    sanitizes block "$build/block" --shape 'b=1 t=33 d=128 h=2 ff=128'
+    sanitizes ceilings "$build/ceilings" --shape 'words=100003 m=0 n=0 k=0'
 fi
 
 echo "1..$count"

@@ -1,0 +1,639 @@
+/*
+ * attention_backward_mma.cu - attention backward on the tensor cores by
+ * mma.sync. No score in memory: probabilities are computed again from lse.
+ *
+ * A small kernel first gives each row {-lse log2(e), delta}. Then:
+ *
+ * 1. mma         One kernel for dk and dv, a block of 8 warps for 128 keys,
+ *                which walks over tiles of queries; one for dq, a block of 4
+ *                warps for 128 queries, which walks over tiles of keys. Seven
+ *                products where five would do, but nothing is added across
+ *                blocks: equal bits in every run.
+ * 2. mma_atomic  The first kernel also multiplies ds with its keys and adds
+ *                that to f32 sums of dq in the workspace, which a last kernel
+ *                rounds: five products (Dao, "FlashAttention-2", 2023, section
+ *                3.1), and the order of the additions is the device's.
+ *
+ * Teaches: in the kernel of dk and dv the scores are computed transposed, keys
+ * as rows, so that the sums of a warp's 32 keys pass to the next products as
+ * rows in shared memory that every warp of those keys reads (half the queries a
+ * warp in the first step, half the columns in the second: 192 to 256 bytes of
+ * shared memory an mma where 16 keys a warp take 256 to 320). The sums of dq lie
+ * in memory as the accumulators do: one 16-byte red.global.add a thread and
+ * 16 x 8 values, 512 bytes a warp, is all that the atomics cost.
+ *
+ * Bound by the shared memory's 128 bytes a cycle, then by the tensor cores'
+ * mma.sync rate; the exponentials are not hidden, since the 8 warps go through
+ * both steps together.
+ */
+#include "attention_mma.cuh"
+
+namespace {
+
+constexpr int ROW_TILES = 2; /* of 16 rows, per warp: in both kernels */
+constexpr int WARP_ROWS = ROW_TILES * 16;
+constexpr int PADDING = 128; /* rows per head are rounded up to it in the workspace */
+
+struct arguments {
+    const void *q, *k, *v, *out, *dout;
+    const float *lse;
+    void *dq, *dk, *dv;
+    float2 *rows;        /* workspace: {-lse log2(e), delta}; 0 for padding */
+    float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
+    int64_t tokens, padded_tokens;
+    unsigned key_blocks; /* of KEYS, per head */
+    unsigned row_blocks; /* of ROWS, per head */
+    float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
+};
+
+__device__ __forceinline__ const char *head_operand(const void *operand, int64_t row, int dim)
+{
+    return static_cast<const char *>(operand) + row * (dim * 2);
+}
+
+__device__ __forceinline__ int rows_left(int64_t tokens, int64_t first, int limit)
+{
+    return static_cast<int>(min(tokens - first, int64_t(limit)));
+}
+
+/* dq's sums of 16 rows from `row` (a multiple of 16) of a head, and of them the
+ * 8 columns of `group`: 128 floats, four of each lane in turn. */
+template <int D>
+__device__ __forceinline__ float *dq_sums_of(const arguments &a, unsigned head, int64_t row,
+                                             int group)
+{
+    int64_t tile = (head * a.padded_tokens + row) / 16;
+    return a.dq_sums + (tile * (D / 8) + group) * 128 + threadIdx.x % 32 * 4;
+}
+
+/* ---- rows -------------------------------------------------------------- */
+
+constexpr int ROW_LANES = 8;
+constexpr int ROWS_THREADS = 256;
+constexpr int ROWS_PER_BLOCK = ROWS_THREADS / ROW_LANES;
+
+template <typename T>
+__device__ __forceinline__ float dot_chunk(const char *x, const char *y)
+{
+    uint4 raw_x = *reinterpret_cast<const uint4 *>(x), raw_y = *reinterpret_cast<const uint4 *>(y);
+    const T *a = reinterpret_cast<const T *>(&raw_x), *b = reinterpret_cast<const T *>(&raw_y);
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; i++) sum = fmaf(to_f32(a[i]), to_f32(b[i]), sum);
+    return sum;
+}
+
+/* Eight threads a row: its two numbers, and zeros for its share of dq's sums. */
+template <typename T, int D>
+__global__ void __launch_bounds__(ROWS_THREADS) rows_kernel(const __grid_constant__ arguments a)
+{
+    int lane = threadIdx.x % ROW_LANES;
+    int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.x / ROW_LANES;
+    int64_t head = index / a.padded_tokens, token = index % a.padded_tokens;
+    int64_t row = head * a.tokens + token;
+    bool inside = token < a.tokens;
+    float delta = 0.0f;
+    if (inside)
+#pragma unroll
+        for (int chunk = lane; chunk < D / 8; chunk += ROW_LANES)
+            delta += dot_chunk<T>(head_operand(a.out, row, D) + chunk * 16,
+                                  head_operand(a.dout, row, D) + chunk * 16);
+#pragma unroll
+    for (int other = ROW_LANES / 2; other > 0; other /= 2)
+        delta += __shfl_xor_sync(0xffffffffu, delta, other);
+    if (lane == 0)
+        a.rows[index] = make_float2(inside ? -a.lse[row] * ATTENTION_LOG2_E : 0.0f, delta);
+    if (a.dq_sums)
+#pragma unroll
+        for (int column = lane * 4; column < D; column += ROW_LANES * 4)
+            *reinterpret_cast<float4 *>(a.dq_sums + index * D + column) = float4();
+}
+
+/* ---- dk, dv and the sums of dq ------------------------------------------ */
+
+constexpr int KEY_WARPS = 4;                /* of WARP_ROWS keys */
+constexpr int KEYS = KEY_WARPS * WARP_ROWS; /* of a block: 128 */
+constexpr int HALVES = 2;                   /* warps that share their keys */
+constexpr int THREADS = KEY_WARPS * HALVES * 32;
+
+/* How the block's warps divide what they compute. */
+template <int D>
+struct division {
+    static constexpr int QUERIES = D <= 64 ? 128 : 64;         /* of a tile */
+    static constexpr int COLUMNS = D % 32 == 0 ? D : D + 16;   /* halves are multiples of 16 */
+    static constexpr int WARP_QUERIES = QUERIES / HALVES;      /* of scores */
+    static constexpr int WARP_COLUMNS = COLUMNS / HALVES;      /* of dk and dv */
+    static constexpr int DQ_WARPS = D > 96 ? 2 : 4;            /* along the queries of dq */
+    static constexpr int DQ_TILES = QUERIES / DQ_WARPS / 16;
+    static constexpr int DQ_COLUMNS = COLUMNS * DQ_WARPS / (KEY_WARPS * HALVES);
+    using operand = tile_layout<COLUMNS>; /* of q, k, v, dout */
+    using matrix = tile_layout<QUERIES>;  /* of probabilities and gradients: a row per key */
+};
+
+template <int D>
+struct shared_tiles {
+    using operand = typename division<D>::operand;
+    static constexpr int QUERIES = division<D>::QUERIES;
+    static constexpr int MATRIX_BYTES = KEYS * division<D>::matrix::ROW_BYTES;
+    char k[KEYS * operand::ROW_BYTES], v[KEYS * operand::ROW_BYTES];
+    char q[2][QUERIES * operand::ROW_BYTES], dout[2][QUERIES * operand::ROW_BYTES];
+    char probabilities[MATRIX_BYTES], gradients[MATRIX_BYTES];
+    float2 rows[2][QUERIES];
+};
+
+template <int D>
+using scores_type = float[ROW_TILES][division<D>::WARP_QUERIES / 8][4];
+
+/* What a warp has summed for its keys and its half of the columns. */
+template <int D>
+struct key_sums {
+    float dk[ROW_TILES][division<D>::WARP_COLUMNS / 8][4]; /* dk / scale */
+    float dv[ROW_TILES][division<D>::WARP_COLUMNS / 8][4];
+};
+
+struct place {
+    unsigned head, key_block;
+    int64_t first_row; /* of the head in q, k, v, ... */
+};
+
+__device__ __forceinline__ int key_warp() { return threadIdx.x / 32 % KEY_WARPS; }
+__device__ __forceinline__ int half_index() { return threadIdx.x / 32 / KEY_WARPS; }
+
+/* Starts the copy of a tile of queries: q, dout and their rows' numbers. */
+template <int D>
+__device__ __forceinline__ void load_queries(shared_tiles<D> &tiles, const arguments &a, place at,
+                                             unsigned tile)
+{
+    constexpr int QUERIES = division<D>::QUERIES;
+    using layout = typename division<D>::operand;
+    int64_t first = int64_t(tile) * QUERIES, row = at.first_row + first;
+    int left = rows_left(a.tokens, first, QUERIES);
+    unsigned buffer = tile % 2;
+    copy_tile<QUERIES, D, layout, THREADS>(ptx_shared_address(tiles.q[buffer]),
+                                           head_operand(a.q, row, D), left);
+    copy_tile<QUERIES, D, layout, THREADS>(ptx_shared_address(tiles.dout[buffer]),
+                                           head_operand(a.dout, row, D), left);
+    if (threadIdx.x < QUERIES / 2)
+        ptx_copy_async_16(ptx_shared_address(tiles.rows[buffer] + threadIdx.x * 2),
+                          a.rows + at.head * a.padded_tokens + first + threadIdx.x * 2, 16);
+    ptx_copy_async_commit();
+}
+
+/* Hides the keys from keys_left on and, if causal, those after the query;
+ * diagonal: the tile's first query less the block's first key. */
+template <int D, bool CAUSAL>
+__device__ __forceinline__ void mask_scores(scores_type<D> &scores, int keys_left, int diagonal)
+{
+    int lane = threadIdx.x % 32, key = key_warp() * WARP_ROWS + lane / 4;
+    int query = diagonal + half_index() * division<D>::WARP_QUERIES + lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < division<D>::WARP_QUERIES / 8; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int at = key + m * 16 + i / 2 * 8;
+                if (at >= keys_left || (CAUSAL && at > query + n * 8 + i % 2))
+                    scores[m][n][i] = -INFINITY;
+            }
+}
+
+/* Scores become probabilities, and dp = v dout^T their scores' gradients. */
+template <int D>
+__device__ __forceinline__ void differentiate(scores_type<D> &scores, scores_type<D> &dp,
+                                              const float2 *rows, float log2_scale)
+{
+    rows += half_index() * division<D>::WARP_QUERIES + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < division<D>::WARP_QUERIES / 8; n++) {
+        float4 pair = *reinterpret_cast<const float4 *>(rows + n * 8);
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float p = ptx_exp2(fmaf(scores[m][n][i], log2_scale, i % 2 ? pair.z : pair.x));
+                scores[m][n][i] = p;
+                dp[m][n][i] = p * (dp[m][n][i] - (i % 2 ? pair.w : pair.y));
+            }
+    }
+}
+
+/* The warp's keys and queries of a matrix, rounded to T. */
+template <typename T, int D>
+__device__ __forceinline__ void store_matrix(char *matrix, const scores_type<D> &values)
+{
+    using layout = typename division<D>::matrix;
+    int lane = threadIdx.x % 32, row = key_warp() * WARP_ROWS + lane / 4;
+    int first_chunk = half_index() * (division<D>::WARP_QUERIES / 8);
+    matrix += lane % 4 * 4;
+#pragma unroll
+    for (int n = 0; n < division<D>::WARP_QUERIES / 8; n++) {
+        char *target = matrix + layout::offset(row, first_chunk + n);
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                *reinterpret_cast<uint32_t *>(target + (m * 16 + i * 8) * layout::ROW_BYTES) =
+                    ptx_pack(values[m][n][i * 2], values[m][n][i * 2 + 1], T());
+    }
+}
+
+/* First step: a warp's 32 keys and half of the tile's queries. */
+template <typename T, int D, bool CAUSAL>
+__device__ __forceinline__ void compute_matrices(shared_tiles<D> &tiles, const arguments &a,
+                                                 unsigned buffer, int keys_left, int diagonal)
+{
+    using layout = typename division<D>::operand;
+    uint32_t keys = key_warp() * (WARP_ROWS * layout::ROW_BYTES);
+    uint32_t queries = half_index() * (division<D>::WARP_QUERIES * layout::ROW_BYTES);
+    scores_type<D> scores, dp;
+    multiply_transposed<T, layout, D>(ptx_shared_address(tiles.k) + keys,
+                                      ptx_shared_address(tiles.q[buffer]) + queries, scores);
+    if (keys_left < KEYS || (CAUSAL && diagonal < KEYS))
+        mask_scores<D, CAUSAL>(scores, keys_left, diagonal);
+    multiply_transposed<T, layout, D>(ptx_shared_address(tiles.v) + keys,
+                                      ptx_shared_address(tiles.dout[buffer]) + queries, dp);
+    differentiate<D>(scores, dp, tiles.rows[buffer], a.log2_scale);
+    store_matrix<T, D>(tiles.probabilities, scores);
+    store_matrix<T, D>(tiles.gradients, dp);
+}
+
+/* Second step: a warp's 32 keys and half of the columns. */
+template <typename T, int D>
+__device__ __forceinline__ void add_key_sums(shared_tiles<D> &tiles, unsigned buffer,
+                                             key_sums<D> &sums)
+{
+    using matrix = typename division<D>::matrix;
+    using layout = typename division<D>::operand;
+    constexpr int QUERIES = division<D>::QUERIES;
+    uint32_t keys = key_warp() * (WARP_ROWS * matrix::ROW_BYTES);
+    int column = half_index() * division<D>::WARP_COLUMNS;
+    multiply_tiles<T, matrix, layout, QUERIES, false>(
+        ptx_shared_address(tiles.probabilities) + keys, 0, ptx_shared_address(tiles.dout[buffer]),
+        column, sums.dv);
+    multiply_tiles<T, matrix, layout, QUERIES, false>(
+        ptx_shared_address(tiles.gradients) + keys, 0, ptx_shared_address(tiles.q[buffer]), column,
+        sums.dk);
+}
+
+/* And, of the tile's dq, the warp's rows and columns over the block's keys. */
+template <typename T, int D>
+__device__ __forceinline__ void add_dq(shared_tiles<D> &tiles, const arguments &a, unsigned head,
+                                       int64_t first_query)
+{
+    using matrix = typename division<D>::matrix;
+    using layout = typename division<D>::operand;
+    constexpr int TILES = division<D>::DQ_TILES, GROUPS = division<D>::DQ_COLUMNS / 8;
+    int warp = threadIdx.x / 32, query = warp % division<D>::DQ_WARPS * (TILES * 16);
+    int group = warp / division<D>::DQ_WARPS * GROUPS;
+    float dq[TILES][GROUPS][4] = {};
+    multiply_tiles<T, matrix, layout, KEYS, true>(ptx_shared_address(tiles.gradients), query,
+                                                  ptx_shared_address(tiles.k), group * 8, dq);
+#pragma unroll
+    for (int m = 0; m < TILES; m++)
+#pragma unroll
+        for (int n = 0; n < GROUPS; n++)
+            if (D == division<D>::COLUMNS || group + n < D / 8)
+                ptx_add_to_global(
+                    dq_sums_of<D>(a, head, first_query + query + m * 16, group + n), dq[m][n]);
+}
+
+/* The warp's rows of an accumulator, times factor, to a [tokens, D] operand
+ * whose row `first` is the warp's first; `left` of its rows exist. */
+template <typename T, int D, int GROUPS>
+__device__ __forceinline__ void store_sums(void *operand, int64_t first, int left, int column,
+                                           const float (&sums)[ROW_TILES][GROUPS][4], float factor)
+{
+    int lane = threadIdx.x % 32;
+    char *target = static_cast<char *>(operand) + (first + lane / 4) * (D * 2) +
+                   (column + lane % 4 * 2) * 2;
+#pragma unroll
+    for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (lane / 4 + m * 16 + i * 8 >= left) continue;
+#pragma unroll
+            for (int n = 0; n < GROUPS; n++)
+                if (D % 32 == 0 || column + n * 8 < D)
+                    *reinterpret_cast<uint32_t *>(target + (m * 16 + i * 8) * (D * 2) + n * 16) =
+                        ptx_pack(factor * sums[m][n][i * 2], factor * sums[m][n][i * 2 + 1], T());
+        }
+}
+
+/* Grid: key blocks of a head side by side, so that they share its q and dout
+ * in the L2 cache; of causal blocks the longest come first as they are. */
+template <typename T, int D, bool CAUSAL, bool WITH_DQ>
+__global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant__ arguments a)
+{
+    constexpr int QUERIES = division<D>::QUERIES;
+    using layout = typename division<D>::operand;
+    extern __shared__ __align__(256) char memory[];
+    shared_tiles<D> &tiles = *reinterpret_cast<shared_tiles<D> *>(memory);
+    place at = {blockIdx.x / a.key_blocks, blockIdx.x % a.key_blocks, 0};
+    at.first_row = at.head * a.tokens;
+    int64_t first_key = int64_t(at.key_block) * KEYS, row = at.first_row + first_key;
+    int keys_left = rows_left(a.tokens, first_key, KEYS);
+    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.k), head_operand(a.k, row, D),
+                                        keys_left);
+    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.v), head_operand(a.v, row, D),
+                                        keys_left);
+    unsigned tile = CAUSAL ? at.key_block * (KEYS / QUERIES) : 0;
+    unsigned end = static_cast<unsigned>((a.tokens + QUERIES - 1) / QUERIES);
+    load_queries<D>(tiles, a, at, tile);
+    key_sums<D> sums = {};
+    for (; tile < end; tile++) {
+        int64_t first_query = int64_t(tile) * QUERIES;
+        ptx_copy_async_wait_all();
+        __syncthreads(); /* the tile has landed, and every warp has left the last one */
+        if (tile + 1 < end) load_queries<D>(tiles, a, at, tile + 1);
+        compute_matrices<T, D, CAUSAL>(
+            tiles, a, tile % 2, keys_left,
+            CAUSAL ? static_cast<int>(min(first_query - first_key, int64_t(KEYS))) : 0);
+        __syncthreads(); /* the matrices are complete */
+        add_key_sums<T, D>(tiles, tile % 2, sums);
+        if (WITH_DQ) add_dq<T, D>(tiles, a, at.head, first_query);
+    }
+    int first = key_warp() * WARP_ROWS, column = half_index() * division<D>::WARP_COLUMNS;
+    store_sums<T, D>(a.dk, row + first, keys_left - first, column, sums.dk, a.scale);
+    store_sums<T, D>(a.dv, row + first, keys_left - first, column, sums.dv, 1.0f);
+}
+
+/* ---- dq from its sums --------------------------------------------------- */
+
+constexpr int ROUND_THREADS = 256;
+constexpr int ROUND_ROWS = ROUND_THREADS / 32 * 16;
+static_assert(PADDING % ROUND_ROWS == 0 && PADDING % ROWS_PER_BLOCK == 0, "no block's rest");
+
+/* A warp for 16 rows, the padding among them. */
+template <typename T, int D>
+__global__ void __launch_bounds__(ROUND_THREADS) round_kernel(const __grid_constant__ arguments a)
+{
+    int lane = threadIdx.x % 32;
+    int64_t index = int64_t(blockIdx.x) * ROUND_ROWS + threadIdx.x / 32 * 16;
+    unsigned head = static_cast<unsigned>(index / a.padded_tokens);
+    int64_t token = index % a.padded_tokens;
+    int left = rows_left(a.tokens, token, 16);
+    char *target = static_cast<char *>(a.dq) + (head * a.tokens + token + lane / 4) * (D * 2) +
+                   lane % 4 * 4;
+#pragma unroll
+    for (int group = 0; group < D / 8; group++) {
+        float4 sums = *reinterpret_cast<const float4 *>(dq_sums_of<D>(a, head, token, group));
+        if (lane / 4 < left)
+            *reinterpret_cast<uint32_t *>(target + group * 16) =
+                ptx_pack(a.scale * sums.x, a.scale * sums.y, T());
+        if (lane / 4 + 8 < left)
+            *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * D * 2) =
+                ptx_pack(a.scale * sums.z, a.scale * sums.w, T());
+    }
+}
+
+/* ---- dq by itself -------------------------------------------------------- */
+
+constexpr int DQ_WARPS = 4;
+constexpr int DQ_THREADS = DQ_WARPS * 32;
+constexpr int ROWS = DQ_WARPS * WARP_ROWS; /* queries of a block: 128 */
+constexpr int TILE_KEYS = 32;
+
+template <int D>
+struct dq_tiles {
+    using layout = tile_layout<D>;
+    char q[ROWS * layout::ROW_BYTES], dout[ROWS * layout::ROW_BYTES];
+    char k[2][TILE_KEYS * layout::ROW_BYTES], v[2][TILE_KEYS * layout::ROW_BYTES];
+};
+
+using dq_scores = float[ROW_TILES][TILE_KEYS / 8][4];
+
+template <int D>
+__device__ __forceinline__ void load_keys(dq_tiles<D> &tiles, const arguments &a, int64_t head_row,
+                                          unsigned tile)
+{
+    using layout = tile_layout<D>;
+    int64_t first = int64_t(tile) * TILE_KEYS, row = head_row + first;
+    int left = rows_left(a.tokens, first, TILE_KEYS);
+    copy_tile<TILE_KEYS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.k[tile % 2]),
+                                                head_operand(a.k, row, D), left);
+    copy_tile<TILE_KEYS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.v[tile % 2]),
+                                                head_operand(a.v, row, D), left);
+    ptx_copy_async_commit();
+}
+
+/* dp = dout v^T becomes the gradients of the scores q k^T of the warp's rows;
+ * a key from keys_left on, or if causal after its row, has none. diagonal: the
+ * block's first row less the tile's first key. */
+template <bool CAUSAL>
+__device__ __forceinline__ void differentiate_rows(const dq_scores &scores, dq_scores &dp,
+                                                   const float2 (&rows)[ROW_TILES][2],
+                                                   float log2_scale, int keys_left, int diagonal)
+{
+    int lane = threadIdx.x % 32, row = diagonal + threadIdx.x / 32 * WARP_ROWS + lane / 4;
+    bool is_masked = keys_left < TILE_KEYS || (CAUSAL && diagonal < TILE_KEYS);
+#pragma unroll
+    for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < TILE_KEYS / 8; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float2 numbers = rows[m][i / 2];
+                int key = n * 8 + lane % 4 * 2 + i % 2;
+                float p = ptx_exp2(fmaf(scores[m][n][i], log2_scale, numbers.x));
+                bool later = CAUSAL && key > row + m * 16 + i / 2 * 8;
+                if (is_masked && (key >= keys_left || later)) p = 0.0f;
+                dp[m][n][i] = p * (dp[m][n][i] - numbers.y);
+            }
+}
+
+template <typename T, int D, bool CAUSAL>
+__device__ __forceinline__ void add_tile_dq(dq_tiles<D> &tiles, const arguments &a, unsigned tile,
+                                            int64_t first, const float2 (&rows)[ROW_TILES][2],
+                                            float (&dq)[ROW_TILES][D / 8][4])
+{
+    using layout = tile_layout<D>;
+    uint32_t warp_rows = threadIdx.x / 32 * (WARP_ROWS * layout::ROW_BYTES);
+    uint32_t k = ptx_shared_address(tiles.k[tile % 2]), v = ptx_shared_address(tiles.v[tile % 2]);
+    int64_t first_key = int64_t(tile) * TILE_KEYS;
+    dq_scores scores, dp;
+    multiply_transposed<T, layout, D>(ptx_shared_address(tiles.q) + warp_rows, k, scores);
+    multiply_transposed<T, layout, D>(ptx_shared_address(tiles.dout) + warp_rows, v, dp);
+    differentiate_rows<CAUSAL>(
+        scores, dp, rows, a.log2_scale, rows_left(a.tokens, first_key, TILE_KEYS),
+        CAUSAL ? static_cast<int>(min(first - first_key, int64_t(TILE_KEYS))) : 0);
+    multiply_sums<T, layout>(dp, k, dq);
+}
+
+/* The numbers of the thread's rows; the workspace has some for the padding. */
+__device__ __forceinline__ void load_rows(const arguments &a, unsigned head, int64_t first,
+                                          float2 (&rows)[ROW_TILES][2])
+{
+    const float2 *source = a.rows + head * a.padded_tokens + first +
+                           threadIdx.x / 32 * WARP_ROWS + threadIdx.x % 32 / 4;
+#pragma unroll
+    for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) rows[m][i] = source[m * 16 + i * 8];
+}
+
+/* Grid: as the forward's. */
+template <typename T, int D, bool CAUSAL>
+__global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant__ arguments a)
+{
+    using layout = tile_layout<D>;
+    extern __shared__ __align__(256) char memory[];
+    dq_tiles<D> &tiles = *reinterpret_cast<dq_tiles<D> *>(memory);
+    unsigned head = blockIdx.x / a.row_blocks, block = blockIdx.x % a.row_blocks;
+    if (CAUSAL) block = a.row_blocks - 1 - block; /* the longest first: a short tail */
+    int64_t first = int64_t(block) * ROWS, head_row = head * a.tokens, row = head_row + first;
+    int left = rows_left(a.tokens, first, ROWS);
+    copy_tile<ROWS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.q), head_operand(a.q, row, D),
+                                           left);
+    copy_tile<ROWS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.dout),
+                                           head_operand(a.dout, row, D), left);
+    load_keys<D>(tiles, a, head_row, 0);
+    float2 rows[ROW_TILES][2];
+    load_rows(a, head, first, rows);
+    float dq[ROW_TILES][D / 8][4] = {};
+    int64_t keys = CAUSAL ? first + left : a.tokens;
+    unsigned end = static_cast<unsigned>((keys + TILE_KEYS - 1) / TILE_KEYS);
+    for (unsigned tile = 0; tile < end; tile++) {
+        ptx_copy_async_wait_all();
+        __syncthreads(); /* the tile has landed, and every warp has left the last one */
+        if (tile + 1 < end) load_keys<D>(tiles, a, head_row, tile + 1);
+        add_tile_dq<T, D, CAUSAL>(tiles, a, tile, first, rows, dq);
+    }
+    int warp_first = threadIdx.x / 32 * WARP_ROWS;
+    store_sums<T, D>(a.dq, row + warp_first, left - warp_first, 0, dq, a.scale);
+}
+
+/* ---- launches ------------------------------------------------------------ */
+
+/* Launches `kernel` with `shared_bytes` of dynamic shared memory. */
+int launch(void (*kernel)(arguments), int64_t blocks, int threads, int shared_bytes,
+           const arguments &a, kernel_stream stream)
+{
+    if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
+    kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(a);
+    return cudaGetLastError();
+}
+
+template <typename T, int D, bool CAUSAL>
+int run_deterministic(const arguments &a, int64_t heads, kernel_stream stream)
+{
+    int error = launch(rows_kernel<T, D>, heads * (a.padded_tokens / ROWS_PER_BLOCK), ROWS_THREADS,
+                       0, a, stream);
+    if (!error)
+        error = launch(keys_kernel<T, D, CAUSAL, false>, heads * a.key_blocks, THREADS,
+                       sizeof(shared_tiles<D>), a, stream);
+    return error ? error
+                 : launch(dq_kernel<T, D, CAUSAL>, heads * a.row_blocks, DQ_THREADS,
+                          sizeof(dq_tiles<D>), a, stream);
+}
+
+template <typename T, int D, bool CAUSAL>
+int run_atomic(const arguments &a, int64_t heads, kernel_stream stream)
+{
+    int error = launch(rows_kernel<T, D>, heads * (a.padded_tokens / ROWS_PER_BLOCK), ROWS_THREADS,
+                       0, a, stream);
+    if (!error)
+        error = launch(keys_kernel<T, D, CAUSAL, true>, heads * a.key_blocks, THREADS,
+                       sizeof(shared_tiles<D>), a, stream);
+    return error ? error
+                 : launch(round_kernel<T, D>, heads * (a.padded_tokens / ROUND_ROWS),
+                          ROUND_THREADS, 0, a, stream);
+}
+
+int64_t padded(int64_t tokens)
+{
+    return attention_ceil_div(tokens, PADDING) * PADDING;
+}
+
+arguments arguments_of(const attention_backward_args &args, void *workspace, bool is_atomic)
+{
+    const attention_shape &s = args.shape;
+    arguments a = {};
+    a.q = args.q, a.k = args.k, a.v = args.v, a.out = args.out, a.dout = args.dout;
+    a.lse = args.lse;
+    a.dq = args.dq, a.dk = args.dk, a.dv = args.dv;
+    a.tokens = s.tokens;
+    a.padded_tokens = padded(s.tokens);
+    a.rows = static_cast<float2 *>(workspace);
+    if (is_atomic)
+        a.dq_sums = reinterpret_cast<float *>(a.rows + s.batch * s.heads * a.padded_tokens);
+    a.key_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, KEYS));
+    a.row_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, ROWS));
+    a.scale = attention_scale(s);
+    a.log2_scale = a.scale * ATTENTION_LOG2_E;
+    return a;
+}
+
+template <typename T, int D, bool CAUSAL>
+int run_causal(const arguments &a, int64_t heads, kernel_stream stream)
+{
+    return a.dq_sums ? run_atomic<T, D, CAUSAL>(a, heads, stream)
+                     : run_deterministic<T, D, CAUSAL>(a, heads, stream);
+}
+
+template <typename T, int D>
+int run_dim(const attention_shape &s, const arguments &a, kernel_stream stream)
+{
+    return s.causal ? run_causal<T, D, true>(a, s.batch * s.heads, stream)
+                    : run_causal<T, D, false>(a, s.batch * s.heads, stream);
+}
+
+template <typename T>
+int run_type(const attention_shape &s, const arguments &a, kernel_stream stream)
+{
+    switch (s.head_dim) {
+    case 64: return run_dim<T, 64>(s, a, stream);
+    case 80: return run_dim<T, 80>(s, a, stream);
+    default: return run_dim<T, 128>(s, a, stream);
+    }
+}
+
+int run(const void *args, void *workspace, bool is_atomic, kernel_stream stream)
+{
+    const attention_backward_args &b = *static_cast<const attention_backward_args *>(args);
+    if (!attention_is_valid(b.shape) || attention_backward_mma_unsupported(args))
+        return KERNEL_ERROR_ARGUMENT;
+    arguments a = arguments_of(b, workspace, is_atomic);
+    switch (b.dtype) {
+    case KERNEL_F16: return run_type<__half>(b.shape, a, stream);
+    case KERNEL_BF16: return run_type<__nv_bfloat16>(b.shape, a, stream);
+    default: return KERNEL_ERROR_ARGUMENT;
+    }
+}
+
+} // namespace
+
+const char *attention_backward_mma_unsupported(const void *args)
+{
+    int64_t d = static_cast<const attention_backward_args *>(args)->shape.head_dim;
+    return d == 64 || d == 80 || d == 128 ? nullptr : "mma takes head_dim 64, 80 and 128";
+}
+
+size_t attention_backward_mma_workspace_bytes(const void *args)
+{
+    const attention_shape &s = static_cast<const attention_backward_args *>(args)->shape;
+    if (!attention_is_valid(s)) return 0;
+    return attention_bytes({s.batch, s.heads, padded(s.tokens), sizeof(float2)});
+}
+
+size_t attention_backward_mma_atomic_workspace_bytes(const void *args)
+{
+    const attention_shape &s = static_cast<const attention_backward_args *>(args)->shape;
+    if (!attention_is_valid(s)) return 0;
+    int64_t row_bytes = sizeof(float2) + s.head_dim * sizeof(float);
+    return attention_bytes({s.batch, s.heads, padded(s.tokens), row_bytes});
+}
+
+int attention_backward_mma_run(const void *args, void *workspace, void *, kernel_stream stream)
+{
+    return run(args, workspace, false, stream);
+}
+
+int attention_backward_mma_atomic_run(const void *args, void *workspace, void *,
+                                      kernel_stream stream)
+{
+    return run(args, workspace, true, stream);
+}

@@ -1,0 +1,369 @@
+/*
+ * ffn.c - the feed-forward network's suite: forward, without and with keeping
+ * what a backward pass needs, and backward.
+ */
+#include "suite.h"
+
+#include "../kernels/ffn.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const ffn_shape cpu_shapes[] = {{64, 256, 1024}};
+
+enum { SAMPLED_ROWS = 4, SAMPLED_UNITS = 3 };
+
+/* ---- building ------------------------------------------------------------------ */
+
+/* Weights by their fan in, so that every activation is of order one. */
+static float weight_stddev(int64_t in)
+{
+    return (float)(1 / sqrt((double)in));
+}
+
+static int input(suite_case *c, gpubench *bench, int64_t count, float stddev, uint64_t id,
+                 const void **memory)
+{
+    void *filled = NULL;
+    int code = suite_input(bench, c->dtype, count, stddev, id, &filled);
+    *memory = filled;
+    return code;
+}
+
+static int build_forward_inputs(suite_case *c, gpubench *bench, ffn_forward_args *a)
+{
+    int64_t n = a->shape.tokens, w = a->shape.width, h = a->shape.hidden;
+    int code = input(c, bench, n * w, 1, 0, &a->x);
+    if (code == 0) code = input(c, bench, h * w, weight_stddev(w), 1, &a->w1);
+    if (code == 0) code = input(c, bench, h, 0.1f, 2, &a->b1);
+    if (code == 0) code = input(c, bench, w * h, weight_stddev(h), 3, &a->w2);
+    if (code == 0) code = input(c, bench, w, 0.1f, 4, &a->b2);
+    if (code == 0) code = suite_output(bench, c->dtype, n * w, &a->y);
+    return code;
+}
+
+static int build_forward(suite_case *c, gpubench *bench)
+{
+    return build_forward_inputs(c, bench, c->args);
+}
+
+static int build_forward_keeping(suite_case *c, gpubench *bench)
+{
+    ffn_forward_args *a = c->args;
+    int64_t count = a->shape.tokens * a->shape.hidden;
+    int code = build_forward_inputs(c, bench, a);
+    if (code == 0) code = suite_output(bench, c->dtype, count, &a->pre);
+    return code ? code : suite_output(bench, c->dtype, count, &a->hidden);
+}
+
+/* One forward pass, for what it keeps: inputs of the backward pass, so not
+ * poisoned as outputs are. The release waits for it. */
+static int run_forward_once(gpubench *bench, ffn_forward_args *a)
+{
+    size_t kept_bytes = suite_bytes(a->shape.tokens * a->shape.hidden, a->dtype);
+    const kernel_variant *variant = gpubench_is_cuda(bench)
+                                        ? &SUITE_CUDA_TABLE(ffn_forward_cuda).rows[0]
+                                        : &ffn_forward_cpu.rows[1];
+    void *workspace, *state = NULL;
+    int code;
+    a->pre = gpubench_alloc(bench, kept_bytes, GPUBENCH_DEVICE);
+    a->hidden = gpubench_alloc(bench, kept_bytes, GPUBENCH_DEVICE);
+    workspace = gpubench_alloc(bench, variant->workspace_bytes(a), GPUBENCH_DEVICE);
+    code = a->pre && a->hidden && workspace ? 0 : GPUBENCH_OOM;
+    if (code == 0 && variant->prepare) code = variant->prepare(a, &state);
+    if (code == 0) code = variant->run(a, workspace, state, NULL);
+    if (variant->release && state) variant->release(state);
+    return code;
+}
+
+/* What a backward variant gets, and what only the oracle needs behind it. */
+typedef struct backward_case {
+    ffn_backward_args args;
+    const void *b1;
+} backward_case;
+
+static int build_backward(suite_case *c, gpubench *bench)
+{
+    backward_case *b = c->args;
+    ffn_backward_args *a = &b->args;
+    ffn_forward_args forward = {.shape = a->shape, .dtype = c->dtype};
+    int64_t n = a->shape.tokens, w = a->shape.width, h = a->shape.hidden;
+    int code = build_forward_inputs(c, bench, &forward);
+    if (code == 0) code = run_forward_once(bench, &forward);
+    if (code == 0) code = input(c, bench, n * w, 1, 5, &a->dy);
+    if (code == 0) code = suite_output(bench, c->dtype, n * w, &a->dx);
+    if (code == 0) code = suite_output(bench, c->dtype, h * w, &a->dw1);
+    if (code == 0) code = suite_output(bench, c->dtype, h, &a->db1);
+    if (code == 0) code = suite_output(bench, c->dtype, w * h, &a->dw2);
+    if (code == 0) code = suite_output(bench, c->dtype, w, &a->db2);
+    a->x = forward.x;
+    a->w1 = forward.w1;
+    b->b1 = forward.b1;
+    a->w2 = forward.w2;
+    a->pre = forward.pre;
+    a->hidden = forward.hidden;
+    return code;
+}
+
+/* ---- verifying ------------------------------------------------------------------ */
+
+/* Host memory of a check: the parameters, some rows (or all) of x and dy, room
+ * for a line of output, and for the oracle's lines. */
+typedef struct check {
+    float *w1, *b1, *w2, *b2, *x, *dy, *line;
+    double *narrow, *narrow2, *wide, *wide2;
+    int64_t rows[SAMPLED_ROWS], units[SAMPLED_UNITS];
+    int64_t row_count, unit_count;
+} check;
+
+static int check_begin(check *k, gpubench *bench, const ffn_shape *s, int64_t x_rows)
+{
+    int64_t w = s->width, h = s->hidden, longest = w > h ? w : h;
+    size_t floats = (size_t)(2 * w * h + h + w + 2 * x_rows * w + longest);
+    size_t doubles = (size_t)(SAMPLED_ROWS * 2 * (w + h));
+    *k = (check){.w1 = malloc(floats * sizeof(float)), .narrow = malloc(doubles * sizeof(double))};
+    if (!k->w1 || !k->narrow) return KERNEL_ERROR_MEMORY;
+    k->w2 = k->w1 + w * h;
+    k->b1 = k->w2 + w * h;
+    k->b2 = k->b1 + h;
+    k->x = k->b2 + w;
+    k->dy = k->x + x_rows * w;
+    k->line = k->dy + x_rows * w;
+    k->narrow2 = k->narrow + SAMPLED_ROWS * w;
+    k->wide = k->narrow2 + SAMPLED_ROWS * w;
+    k->wide2 = k->wide + SAMPLED_ROWS * h;
+    k->row_count = suite_sample_indices(gpubench_seed(bench), s->tokens, SAMPLED_ROWS, k->rows);
+    k->unit_count = suite_sample_indices(gpubench_seed(bench), h, SAMPLED_UNITS, k->units);
+    return 0;
+}
+
+static void check_end(check *k)
+{
+    free(k->w1);
+    free(k->narrow);
+}
+
+static ffn_parameters parameters_of(const check *k)
+{
+    return (ffn_parameters){k->w1, k->b1, k->w2, k->b2};
+}
+
+/* Compares `count` elements from `first` of an output with the oracle's. */
+static int compare_line(gpubench *bench, check *k, const void *output, kernel_dtype dtype,
+                        int64_t first, int64_t count, const double *reference, suite_error *error)
+{
+    int code = suite_fetch(bench, output, dtype, first, count, k->line);
+    if (code == 0) suite_compare(error, k->line, reference, count);
+    return code;
+}
+
+/* The sampled rows of an output, each `width` long. */
+static int compare_rows(gpubench *bench, check *k, const void *output, kernel_dtype dtype,
+                        int64_t width, const double *reference, double factor)
+{
+    suite_error error = {0, 0};
+    int code = 0;
+    for (int64_t i = 0; i < k->row_count && code == 0; i++)
+        code = compare_line(bench, k, output, dtype, k->rows[i] * width, width,
+                            reference + i * width, &error);
+    return code ? code : suite_check(bench, &error, dtype, factor);
+}
+
+static int fetch_parameters(gpubench *bench, check *k, const ffn_shape *s, kernel_dtype dtype,
+                            const void *w1, const void *b1, const void *w2)
+{
+    int code = suite_fetch(bench, w1, dtype, 0, s->width * s->hidden, k->w1);
+    if (code == 0) code = suite_fetch(bench, b1, dtype, 0, s->hidden, k->b1);
+    return code ? code : suite_fetch(bench, w2, dtype, 0, s->width * s->hidden, k->w2);
+}
+
+static int check_forward(const ffn_forward_args *a, gpubench *bench, check *k)
+{
+    const ffn_shape *s = &a->shape;
+    int code = fetch_parameters(bench, k, s, a->dtype, a->w1, a->b1, a->w2);
+    if (code == 0) code = suite_fetch(bench, a->b2, a->dtype, 0, s->width, k->b2);
+    for (int64_t i = 0; i < k->row_count && code == 0; i++)
+        code = suite_fetch(bench, a->x, a->dtype, k->rows[i] * s->width, s->width,
+                           k->x + i * s->width);
+    if (code != 0) return code;
+    ffn_parameters parameters = parameters_of(k);
+    ffn_forward_reference(s, &parameters, k->x, k->row_count, k->narrow, k->wide, k->wide2);
+    code = compare_rows(bench, k, a->y, a->dtype, s->width, k->narrow, 2);
+    if (code == 0 && a->pre)
+        code = compare_rows(bench, k, a->pre, a->dtype, s->hidden, k->wide, 1);
+    if (code == 0 && a->hidden) /* twice rounded: as pre, then as itself */
+        code = compare_rows(bench, k, a->hidden, a->dtype, s->hidden, k->wide2, 2);
+    return code;
+}
+
+static int verify_forward(suite_case *c, gpubench *bench)
+{
+    const ffn_forward_args *a = c->args;
+    int64_t narrow = a->shape.tokens * a->shape.width, wide = a->shape.tokens * a->shape.hidden;
+    check k;
+    int code = check_begin(&k, bench, &a->shape, SAMPLED_ROWS);
+    if (code == 0) code = check_forward(a, bench, &k);
+    check_end(&k);
+    if (code == 0) code = suite_check_written(bench, a->y, c->dtype, narrow);
+    if (code == 0 && a->pre) code = suite_check_written(bench, a->pre, c->dtype, wide);
+    if (code == 0 && a->hidden) code = suite_check_written(bench, a->hidden, c->dtype, wide);
+    return code;
+}
+
+static int check_dx(const ffn_backward_args *a, gpubench *bench, check *k)
+{
+    const ffn_shape *s = &a->shape;
+    ffn_parameters parameters = parameters_of(k);
+    for (int64_t i = 0; i < k->row_count; i++)
+        ffn_backward_reference_rows(s, &parameters, k->x + k->rows[i] * s->width,
+                                    k->dy + k->rows[i] * s->width, 1, k->narrow + i * s->width,
+                                    k->wide);
+    return compare_rows(bench, k, a->dx, a->dtype, s->width, k->narrow, 3);
+}
+
+/* A column of dw2 is `width` elements, `hidden` apart. */
+static int compare_column(gpubench *bench, check *k, const ffn_backward_args *a, int64_t unit,
+                          const double *reference, suite_error *error)
+{
+    int code = 0;
+    for (int64_t i = 0; i < a->shape.width && code == 0; i++)
+        code = compare_line(bench, k, a->dw2, a->dtype, i * a->shape.hidden + unit, 1,
+                            reference + i, error);
+    return code;
+}
+
+static int check_parameter_gradients(const ffn_backward_args *a, gpubench *bench, check *k)
+{
+    const ffn_shape *s = &a->shape;
+    ffn_parameters parameters = parameters_of(k);
+    suite_error dw1 = {0, 0}, db1 = {0, 0}, dw2 = {0, 0}, db2 = {0, 0};
+    int code = 0;
+    for (int64_t i = 0; i < k->unit_count && code == 0; i++) {
+        int64_t unit = k->units[i];
+        ffn_backward_reference_unit(s, &parameters, k->x, k->dy, unit, k->narrow, k->wide,
+                                    k->narrow2);
+        code = compare_line(bench, k, a->dw1, a->dtype, unit * s->width, s->width, k->narrow, &dw1);
+        if (code == 0) code = compare_line(bench, k, a->db1, a->dtype, unit, 1, k->wide, &db1);
+        if (code == 0) code = compare_column(bench, k, a, unit, k->narrow2, &dw2);
+    }
+    ffn_backward_reference_bias(s, k->dy, k->narrow);
+    if (code == 0)
+        code = compare_line(bench, k, a->db2, a->dtype, 0, s->width, k->narrow, &db2);
+    if (code == 0) code = suite_check(bench, &dw1, a->dtype, 3);
+    if (code == 0) code = suite_check(bench, &db1, a->dtype, 3);
+    if (code == 0) code = suite_check(bench, &dw2, a->dtype, 2);
+    return code ? code : suite_check(bench, &db2, a->dtype, 1);
+}
+
+static int check_backward(const backward_case *b, gpubench *bench, check *k)
+{
+    const ffn_backward_args *a = &b->args;
+    const ffn_shape *s = &a->shape;
+    int code = fetch_parameters(bench, k, s, a->dtype, a->w1, b->b1, a->w2);
+    if (code == 0) code = suite_fetch(bench, a->x, a->dtype, 0, s->tokens * s->width, k->x);
+    if (code == 0) code = suite_fetch(bench, a->dy, a->dtype, 0, s->tokens * s->width, k->dy);
+    if (code == 0) code = check_dx(a, bench, k);
+    return code ? code : check_parameter_gradients(a, bench, k);
+}
+
+static int verify_backward(suite_case *c, gpubench *bench)
+{
+    const backward_case *b = c->args;
+    const ffn_backward_args *a = &b->args;
+    int64_t n = a->shape.tokens, w = a->shape.width, h = a->shape.hidden;
+    check k;
+    int code = check_begin(&k, bench, &a->shape, n);
+    if (code == 0) code = check_backward(b, bench, &k);
+    check_end(&k);
+    if (code == 0) code = suite_check_written(bench, a->dx, c->dtype, n * w);
+    if (code == 0) code = suite_check_written(bench, a->dw1, c->dtype, h * w);
+    if (code == 0) code = suite_check_written(bench, a->db1, c->dtype, h);
+    if (code == 0) code = suite_check_written(bench, a->dw2, c->dtype, w * h);
+    return code ? code : suite_check_written(bench, a->db2, c->dtype, w);
+}
+
+/* ---- queueing --------------------------------------------------------------------- */
+
+static void queue_forward(suite *s, const ffn_shape *shape, kernel_dtype dtype,
+                          const char *dimensions, int keeps)
+{
+    static suite_operation forward[2] = {
+        {.name = "ffn.forward", .build = build_forward},
+        {.name = "ffn.forward", .build = build_forward_keeping},
+    };
+    suite_operation *operation = &forward[keeps];
+    ffn_forward_args args = {.shape = *shape, .dtype = dtype};
+    char params[160];
+    operation->cpu = ffn_forward_cpu;
+    operation->cuda = SUITE_CUDA_TABLE(ffn_forward_cuda);
+    operation->args_bytes = sizeof args;
+    operation->verify = verify_forward;
+    snprintf(params, sizeof params, "%s keep=%d", dimensions, keeps);
+    suite_queue(s, operation, dtype, params, &args, ffn_forward_bytes(shape, dtype, keeps),
+                ffn_forward_flops(shape));
+}
+
+static void queue_backward(suite *s, const ffn_shape *shape, kernel_dtype dtype,
+                           const char *dimensions)
+{
+    static suite_operation backward = {.name = "ffn.backward",
+                                       .args_bytes = sizeof(backward_case),
+                                       .build = build_backward,
+                                       .verify = verify_backward};
+    backward_case args = {.args = {.shape = *shape, .dtype = dtype}};
+    backward.cpu = ffn_backward_cpu;
+    backward.cuda = SUITE_CUDA_TABLE(ffn_backward_cuda);
+    suite_queue(s, &backward, dtype, dimensions, &args, ffn_backward_bytes(shape, dtype),
+                ffn_backward_flops(shape));
+}
+
+/* halves_only leaves out f32 and tf32, whose tuner would take a minute. */
+static void queue_shape(suite *s, const ffn_shape *shape, int halves_only)
+{
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_F16, KERNEL_BF16};
+    char dimensions[128];
+    snprintf(dimensions, sizeof dimensions, "n=%lld d=%lld ff=%lld", (long long)shape->tokens,
+             (long long)shape->width, (long long)shape->hidden);
+    for (size_t i = halves_only ? 2 : 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        queue_forward(s, shape, dtypes[i], dimensions, 0);
+        queue_forward(s, shape, dtypes[i], dimensions, 1);
+        queue_backward(s, shape, dtypes[i], dimensions);
+    }
+}
+
+/* 512 tokens (batch 4, context 128) for every model size, 8192 (batch 8,
+ * context 1024) for some and for a width of 4096. */
+static void queue_defaults(suite *s)
+{
+    if (!gpubench_is_cuda(s->bench)) {
+        for (size_t i = 0; i < sizeof cpu_shapes / sizeof *cpu_shapes; i++)
+            queue_shape(s, &cpu_shapes[i], 0);
+        return;
+    }
+    for (size_t i = 0; i < SUITE_MODEL_COUNT; i++) {
+        const suite_model *m = &suite_models[i];
+        queue_shape(s, &(ffn_shape){512, m->d_model, m->d_ff}, 0);
+        if (suite_fills_gpu(m))
+            queue_shape(s, &(ffn_shape){8192, m->d_model, m->d_ff}, 0);
+    }
+    queue_shape(s, &(ffn_shape){8192, 4096, 16384}, 1);
+}
+
+static void queue_given(suite *s, const int64_t *values)
+{
+    ffn_shape shape = {values[0], values[1], values[2]};
+    if (ffn_forward_flops(&shape) == 0)
+        gpubench_usage_error(s->bench, "--shape: n, d and ff must be at least 1");
+    else
+        queue_shape(s, &shape, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const keys[] = {"n", "d", "ff"};
+    suite s = suite_open("ffn", "'n=512 d=768 ff=3072; ...' instead of the defaults", argc, argv);
+    if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
+        queue_defaults(&s);
+    return suite_close(&s);
+}
