@@ -80,6 +80,19 @@ inline size_t attention_bytes(std::initializer_list<int64_t> factors)
     return bytes;
 }
 
+#define ATTENTION_SHARED_REASON "needs more shared memory than a block of this GPU may have"
+
+/* Whether a block may have so many bytes of shared memory on the current
+ * device: 227 KiB on sm_90, 163 on sm_80, 99 on sm_86 and sm_89. */
+inline bool attention_fits_shared(size_t bytes)
+{
+    int device = 0, limit = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+               cudaSuccess &&
+           bytes <= static_cast<size_t>(limit);
+}
+
 inline float attention_scale(const attention_shape &s)
 {
     return static_cast<float>(1.0 / sqrt(static_cast<double>(s.head_dim)));

@@ -609,7 +609,11 @@ int run(const void *args, void *workspace, bool is_atomic, kernel_stream stream)
 const char *attention_backward_mma_unsupported(const void *args)
 {
     int64_t d = static_cast<const attention_backward_args *>(args)->shape.head_dim;
-    return d == 64 || d == 80 || d == 128 ? nullptr : "mma takes head_dim 64, 80 and 128";
+    if (d != 64 && d != 80 && d != 128) return "mma takes head_dim 64, 80 and 128";
+    size_t bytes = d == 64   ? sizeof(shared_tiles<64>)
+                   : d == 80 ? sizeof(shared_tiles<80>)
+                             : sizeof(shared_tiles<128>);
+    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
 }
 
 size_t attention_backward_mma_workspace_bytes(const void *args)

@@ -321,7 +321,11 @@ arguments arguments_of(const attention_backward_args &args, void *workspace)
 const char *attention_backward_tiled_unsupported(const void *args)
 {
     int64_t d = static_cast<const attention_backward_args *>(args)->shape.head_dim;
-    return d <= 256 ? nullptr : "tiled takes head_dim up to 256";
+    if (d > 256) return "tiled takes head_dim up to 256";
+    size_t bytes = d <= 64    ? sizeof(shared_tiles<64>)
+                   : d <= 128 ? sizeof(shared_tiles<128>)
+                              : sizeof(shared_tiles<256>);
+    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
 }
 
 size_t attention_backward_tiled_workspace_bytes(const void *args)

@@ -283,7 +283,11 @@ int launch_dim(const attention_forward_args &args, kernel_stream stream)
 const char *attention_tiled_unsupported(const void *args)
 {
     int64_t d = static_cast<const attention_forward_args *>(args)->shape.head_dim;
-    return d <= 256 ? nullptr : "tiled takes head_dim up to 256";
+    if (d > 256) return "tiled takes head_dim up to 256";
+    size_t bytes = d <= 64    ? sizeof(shared_tiles<64>)
+                   : d <= 128 ? sizeof(shared_tiles<128>)
+                              : sizeof(shared_tiles<256>);
+    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
 }
 
 int attention_tiled_run(const void *args, void *, void *, kernel_stream stream)
