@@ -11,7 +11,7 @@ report() { # report NUMBER NAME: the exit status of the command before decides
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
 }
 
-echo 1..4
+echo 1..5
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
 cmp "$work/code" examples/first.cu
 report 1 "README quotes examples/first.cu" $?
@@ -28,4 +28,8 @@ report 3 "README lists every option as --help does" $?
 
 scripts/readme.sh > "$work/readme" && cmp "$work/readme" README.md
 report 4 "README's numbers are those of baselines/ (make readme)" $?
+for folder in baselines/*/; do
+    scripts/readme.sh "${folder%/}" | cmp - "${folder}README.md" || exit 1
+done
+report 5 "the tables beside the baselines are theirs" $?
 exit $failed

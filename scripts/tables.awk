@@ -1,4 +1,4 @@
-# summarize.awk - a baseline CSV as markdown: for each case and dtype a table
+# tables.awk - a suite's baseline CSV as markdown: for each case and dtype a table
 # with a line per shape and a column per variant, each cell the median over the
 # runs of median_us. Rows that are not ok hold no numbers and are left out.
 # Splits at plain commas: in a row that is ok no field has one.

@@ -1,0 +1,74 @@
+# largest.awk - baseline CSVs as one markdown table: for each case and dtype the
+# shape with the most work (operations, else bytes), its slowest and its fastest
+# variant by the median over the runs of median_us, and what the fastest
+# reaches. The block's parts have a table of their own (parts.awk). Only rows that are ok and cold. Splits at plain commas: in such a row
+# no field has one.
+
+BEGIN { FS = "," }
+
+FNR == 1 {
+    for (i = 1; i <= NF; i++) column[$i] = i
+    next
+}
+
+$(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) != "block.part" {
+    key = "`" $(column["case"]) "` | " $(column["dtype"])
+    flops = $(column["flops"]) + 0
+    bytes = $(column["bytes"]) + 0
+    amount = flops > 0 ? flops : bytes
+    if (!(key in most)) ordered[++keys] = key
+    if (!(key in most) || amount > most[key]) {
+        most[key] = amount
+        shape[key] = $(column["params"])
+        work[key] = flops > 0 ? "flops" : "bytes"
+    }
+    id = key SUBSEP $(column["params"]) SUBSEP $(column["variant"])
+    values[id, ++count[id]] = $(column["median_us"])
+    bytes_of[id] = bytes
+    flops_of[id] = flops
+}
+
+function median(id,    n, i, j, t, list) {
+    n = count[id]
+    for (i = 1; i <= n; i++) {
+        list[i] = values[id, i] + 0
+        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
+            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
+        }
+    }
+    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
+}
+
+function show(us) {
+    return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
+}
+
+# Bandwidth where moving bytes is the work: fewer than ten operations a byte.
+function reaches(id, us) {
+    if (flops_of[id] > 10 * bytes_of[id]) return sprintf("%.1f TFLOP/s", flops_of[id] / us / 1e6)
+    if (bytes_of[id] / us < 1e5) return sprintf("%.1f GB/s", bytes_of[id] / us / 1e3)
+    return sprintf("%.2f TB/s", bytes_of[id] / us / 1e6)
+}
+
+END {
+    for (i = 2; i <= keys; i++)
+        for (j = i; j > 1 && ordered[j - 1] > ordered[j]; j--) {
+            swap = ordered[j]; ordered[j] = ordered[j - 1]; ordered[j - 1] = swap
+        }
+    print "| case | dtype | shape | slowest variant, us | fastest variant, us | it reaches |"
+    print "|---|---|---|---:|---:|---:|"
+    for (k = 1; k <= keys; k++) {
+        key = ordered[k]
+        slow = 0
+        fast = 1e30
+        for (id in count) {
+            split(id, part, SUBSEP)
+            if (part[1] != key || part[2] != shape[key]) continue
+            us = median(id)
+            if (us > slow) { slow = us; slow_name = part[3] }
+            if (us < fast) { fast = us; fast_name = part[3]; best = id }
+        }
+        printf "| %s | %s | %s %s | %s %s | %s |\n", key, shape[key], slow_name, show(slow),
+               fast_name, show(fast), reaches(best, fast)
+    }
+}

@@ -1,0 +1,70 @@
+# parts.awk - the block suite's baseline as markdown: what the parts of a block
+# add up to, against the whole, for each shape and dtype whose parts were
+# measured; and each part's share of that sum. Medians over the runs of
+# median_us. The whole forward pass is the one that keeps its activations, as
+# the parts do. Splits at plain commas, as in largest.awk.
+
+BEGIN { FS = "," }
+
+FNR == 1 {
+    for (i = 1; i <= NF; i++) column[$i] = i
+    next
+}
+
+$(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["variant"]) == "best" {
+    params = $(column["params"])
+    dtype = $(column["dtype"])
+    if ($(column["case"]) == "block.part") {
+        split(params, word, " ")
+        pass = substr(word[1], 6)
+        part = substr(word[2], 6)
+        shape = substr(params, length(word[1]) + length(word[2]) + 3)
+        line = pass "|" dtype "|" shape
+        if (!((line, part) in known)) {
+            known[line, part] = 1
+            parts[line, ++part_count[line]] = part
+        }
+        add(line SUBSEP part)
+        if (part_count[line] == 1 && !(line in seen)) {
+            seen[line] = 1
+            lines[++line_count] = line
+        }
+    } else if (sub(/ keep=1$/, "", params) || $(column["case"]) == "block.backward") {
+        add(substr($(column["case"]), 7) "|" dtype "|" params)
+    }
+}
+
+function add(id) { values[id, ++count[id]] = $(column["median_us"]) + 0 }
+
+function median(id,    n, i, j, t, list) {
+    n = count[id]
+    for (i = 1; i <= n; i++) {
+        list[i] = values[id, i]
+        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
+            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
+        }
+    }
+    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
+}
+
+END {
+    for (i = 2; i <= line_count; i++)
+        for (j = i; j > 1 && lines[j - 1] > lines[j]; j--) {
+            swap = lines[j]; lines[j] = lines[j - 1]; lines[j - 1] = swap
+        }
+    print "| pass, dtype, shape | whole, us | sum of parts, us | sum / whole | shares of the sum |"
+    print "|---|---:|---:|---:|---|"
+    for (i = 1; i <= line_count; i++) {
+        line = lines[i]
+        sum = 0
+        shares = ""
+        for (p = 1; p <= part_count[line]; p++) sum += median(line SUBSEP parts[line, p])
+        for (p = 1; p <= part_count[line]; p++)
+            shares = shares (p > 1 ? ", " : "") parts[line, p] " " \
+                     sprintf("%.0f %%", 100 * median(line SUBSEP parts[line, p]) / sum)
+        label = line
+        gsub(/\|/, " ", label)
+        printf "| %s | %.1f | %.1f | %.2f | %s |\n", label, median(line), sum, sum / median(line),
+               shares
+    }
+}
