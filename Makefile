@@ -15,7 +15,14 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 BACKEND ?= auto
 ARCH ?=
 ARGS ?=
-RUNS ?= 1
+RUNS ?=
+FORCE ?= 0
+export FORCE
+
+# Processes: of a plain measurement, of a baseline's campaign, of a comparison.
+SUITE_RUNS := $(or $(RUNS),1)
+BASELINE_RUNS := $(or $(RUNS),5)
+COMPARE_RUNS := $(or $(RUNS),3)
 GIT ?= $(shell git describe --always --dirty 2>/dev/null)
 
 # ---- the toolkit: NVCC, then CUDA_HOME, PATH, /usr/local/cuda
@@ -82,16 +89,41 @@ SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
               $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
 
-.PHONY: all readme suites test test-gpu deps help clean $(SUITES:%=suite-%) FORCE
+# The compare tool: plain C, without any of the rest.
+COMPARE := build/gpubench-compare
+
+.PHONY: all readme suites baselines compare test test-gpu deps help clean \
+  $(foreach task,suite baseline compare,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
-suites: $(SUITES:%=suite-%)   ## measure every suite
+# One after the other, also under -j: two measurements at a time would disturb
+# each other. A suite that fails does not keep the next from being measured.
+define ONE_BY_ONE
+	@failed=0; for suite in $(SUITES); do \
+	  $(MAKE) --no-print-directory $(1)-$$suite || failed=1; \
+	done; exit $$failed
+endef
+
+suites: $(SUITE_PROGRAMS)   ## measure every suite
+	$(call ONE_BY_ONE,suite)
+
+baselines: $(SUITE_PROGRAMS)   ## measure every suite as a campaign of this device's baselines
+	$(call ONE_BY_ONE,baseline)
+
+compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
+	$(call ONE_BY_ONE,compare)
 
 define SUITE_RULES
 suite-$(1): $(BUILD)/$(1)
 	@mkdir -p results
-	$(BUILD)/$(1) --csv results/$(1).csv --runs $(RUNS) $(ARGS)
+	$(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
+
+baseline-$(1): $(BUILD)/$(1) $(COMPARE)
+	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
+
+compare-$(1): $(BUILD)/$(1) $(COMPARE)
+	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(BUILD)/suites/suite.o $(BUILD)/libkernels.a
 	$$(LINK)
@@ -168,8 +200,6 @@ $(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TE
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
 
-# The compare tool: plain C, without any of the rest.
-COMPARE := build/gpubench-compare
 COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
 COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
@@ -187,7 +217,8 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 
 test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" tests/test_header.sh tests/test_readme.sh
+	  "$(TESTS)/compare/test_tool $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
+	  tests/test_scripts.sh tests/test_makefile.sh
 
 GPU_TESTS := four_cases guards
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
@@ -218,7 +249,8 @@ readme:   ## write the README's numbers anew from baselines/
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
-	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 NVCC= CUDA_HOME= CC='
+	@echo '  make baseline-SUITE, compare-SUITE: one suite of baselines, compare'
+	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 FORCE=1 NVCC= CUDA_HOME= CC='
 
 clean:   ## remove build/ (results/ stays)
 	rm -rf build

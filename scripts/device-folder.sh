@@ -1,0 +1,12 @@
+#!/bin/sh
+# device-folder.sh FILE.csv - the folder under baselines/ of the device that a
+# result file was measured on: its name in lower case, everything but letters
+# and digits a dash. Status 2 if the file names none, or more than one.
+set -eu
+names=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "device") d = i; next }
+                 { while (gsub(/"[^"]*"/, "")) {} ; print $d }' "$1" | sort -u)
+if [ -z "$names" ] || [ "$(printf '%s\n' "$names" | wc -l)" -ne 1 ]; then
+    echo "$1: one device expected, found: ${names:-none}" >&2
+    exit 2
+fi
+printf 'baselines/%s\n' "$(printf '%s' "$names" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/-$//')"

@@ -1,0 +1,79 @@
+#!/bin/sh
+# test_makefile.sh - which backend and which code the Makefile chooses, with
+# tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
+set -u
+cd "$(dirname "$0")/.."
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+failed=0
+count=0
+
+check() { # check STATUS NAME
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
+}
+
+cat > "$work/nvcc" <<'EOS'
+#!/bin/sh
+case $1 in
+--list-gpu-code) printf 'sm_75\nsm_80\nsm_90\nsm_100\n' ;;
+--version) echo 'Cuda compilation tools, release 13.0, V13.0.0' ;;
+esac
+EOS
+chmod +x "$work/nvcc"
+
+# smi STATUS [LINE...]: what nvidia-smi prints and how it ends.
+smi() {
+    status=$1
+    shift
+    { echo '#!/bin/sh'; for line; do echo "echo '$line'"; done; echo "exit $status"; } > "$work/nvidia-smi"
+    chmod +x "$work/nvidia-smi"
+}
+
+plan() { # plan ARGUMENTS...: the commands of a build from nothing
+    PATH="$work:/usr/bin:/bin" make -n -B NVCC="$work/nvcc" "$@" > "$work/plan" 2>&1
+}
+
+codes() { grep -o 'code=[^ ]*' "$work/plan" | sort -u | tr '\n' ' '; }
+
+smi 0 9.0 8.0
+plan
+[ "$(codes)" = 'code=sm_80 code=sm_90a ' ]
+check $? "two GPUs: code for both"
+smi 0 9.0 9.0
+plan
+[ "$(codes)" = 'code=sm_90a ' ]
+check $? "two equal GPUs: code once"
+smi 0 '[N/A]'
+plan BACKEND=cuda
+[ "$(codes)" = 'code=[sm_80,compute_80] code=sm_90a ' ] && grep -q 'No GPU tells' "$work/plan"
+check $? "no number: the default set with PTX, and a line that says so"
+smi 0 'Failed to initialize NVML'
+plan BACKEND=cuda
+[ "$(codes)" = 'code=[sm_80,compute_80] code=sm_90a ' ]
+check $? "an error sentence never reaches the compiler"
+smi 9
+plan
+! grep -q "^$work/nvcc -std" "$work/plan"
+check $? "no GPU: auto builds for the CPU"
+smi 0 7.0
+plan help
+check $? "a GPU that the toolkit does not know stops nothing"
+smi 0 9.0
+plan ARCH='80 100'
+[ "$(codes)" = 'code=sm_100 code=sm_80 ' ]
+check $? "ARCH by hand wins over detection"
+plan BACKEND=cuda ARCH=foo
+[ $? -ne 0 ] && grep -q "ARCH.*foo" "$work/plan"
+check $? "an ARCH that the toolkit does not know is refused by name"
+PATH=/usr/bin:/bin make -n NVCC=/no/such/nvcc BACKEND=cuda > "$work/plan" 2>&1
+[ $? -ne 0 ] && grep -q 'needs nvcc' "$work/plan" && grep -q NVCC "$work/plan"
+check $? "no nvcc: one clear line that names the variable"
+PATH=/usr/bin:/bin make -n NVCC=/no/such/nvcc build/gpubench-compare > "$work/plan" 2>&1
+check $? "the compare tool needs no nvcc"
+plan BACKEND=gpu
+[ $? -ne 0 ] && grep -q 'BACKEND=gpu' "$work/plan"
+check $? "an unknown BACKEND is refused by name"
+
+echo "1..$count"
+exit $failed

@@ -1,0 +1,98 @@
+#!/bin/sh
+# test_scripts.sh - recording and comparing baselines, with a program in a
+# suite's place that hands out prepared results. As TAP lines.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+failed=0
+count=0
+
+check() { # check STATUS NAME
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
+}
+
+mkdir -p "$work/build" "$work/scripts"
+cp "$root"/scripts/*.sh "$work/scripts/"
+cp "$root/build/gpubench-compare" "$work/build/"
+cd "$work" || exit 2
+git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
+printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n' > .git/info/exclude
+
+# rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
+# one that takes 10 us.
+rows() {
+    file=$1 campaign=$2 run=0
+    shift 2
+    echo schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,device > "$file"
+    for median; do
+        run=$((run + 1))
+        echo "1,toy,toy.changing,a,cuda,f32,n=1,cold,$campaign,$run,ok,$median,Toy Card 1" >> "$file"
+        echo "1,toy,toy.steady,a,cuda,f32,n=1,cold,$campaign,$run,ok,10.0$run,Toy Card 1" >> "$file"
+    done
+}
+
+# A suite: writes next1, next2, ... in turn to where --csv says, and notes how
+# it was called.
+cat > fake <<'EOS'
+#!/bin/sh
+echo "$*" >> calls
+turn=$(wc -l < calls)
+while [ $# -gt 0 ]; do
+    [ "$1" = --csv ] && cp "next$((turn))" "$2"
+    shift
+done
+EOS
+chmod +x fake
+
+: > calls
+rows next1 first 100 100.1 99.9 100.2 99.8
+sh scripts/baseline.sh ./fake toy 5 > log 2>&1
+[ $? -eq 0 ] && cmp -s next1 baselines/toy-card-1/toy.csv
+check $? "a first baseline is what was measured"
+
+rows next2 second 100 100.1 99.9
+sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has changes' log && cmp -s next1 baselines/toy-card-1/toy.csv
+check $? "a tree with changes is refused and nothing is lost"
+
+: > calls
+cp next2 next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/toy.csv)" -eq 17 ] &&
+    grep -q second baselines/toy-card-1/toy.csv && grep -q first baselines/toy-card-1/toy.csv
+check $? "FORCE=1 appends a campaign"
+grep -q -- '--runs 3' calls
+check $? "the number of processes reaches the suite"
+
+: > calls
+rows next1 new 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < calls)" -eq 1 ]
+check $? "the same times pass, measured once"
+
+: > calls
+rows next1 new 110 110.1 109.9
+rows next2 newer 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < calls)" -eq 2 ]
+check $? "slower once, and not when measured again: passes"
+grep -q -F -- '--filter ^toy\.changing a f32 n=1$' calls
+check $? "only the slower case is measured again"
+
+: > calls
+cp next1 next2
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q SLOWER log
+check $? "slower twice fails"
+
+: > calls
+rows next1 new 100 100.1 99.9
+sed 's/Toy Card 1/Other Card/' next1 > other && mv other next1
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
+check $? "no baseline of this device: status 2, the file's name and how to record it"
+
+echo "1..$count"
+exit $failed
