@@ -18,8 +18,13 @@ if [ ! -e "$baseline" ]; then
          "make baseline-$suite records it" >&2
     exit 2
 fi
+# Whoever asks for some of the cases does not miss the others.
+case " $* " in
+*" --filter"*|*" --shape"*|*" --dtype"*) subset=--subset ;;
+*) subset= ;;
+esac
 status=0
-build/gpubench-compare "$baseline" "$current" || status=$?
+build/gpubench-compare $subset "$baseline" "$current" || status=$?
 [ "$status" -eq 1 ] || exit "$status"
 
 # The --list line of each case that is slower, as one regular expression.
