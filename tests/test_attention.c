@@ -2,25 +2,13 @@
  * test_attention.c - attention's counts, oracle and CPU variants against
  * values known from elsewhere: hand counts, closed forms, the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/attention.h"
 #include "../kernels/convert.h"
 #include "../kernels/random.h"
-
-static void assert_close(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
 
 static void test_counts(void **state)
 {
@@ -85,14 +73,6 @@ typedef struct problem {
     float *q, *k, *v, *out; /* the same as f32 */
     int64_t count;
 } problem;
-
-static void *fresh(size_t bytes)
-{
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    assert_non_null(memory);
-    memset(memory, 0xff, (bytes + 63) / 64 * 64);
-    return memory;
-}
 
 static const void *random_input(problem *p, uint64_t seed, float **as_f32)
 {

@@ -3,25 +3,13 @@
  * variants against values known from elsewhere: hand counts, a closed form,
  * finite differences of the forward oracle in double, the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/attention.h"
 #include "../kernels/convert.h"
 #include "../kernels/random.h"
-
-static void assert_close(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
 
 static void test_counts(void **state)
 {
@@ -161,15 +149,6 @@ typedef struct problem {
     float *lse;
     int64_t count;
 } problem;
-
-static void *fresh(size_t bytes)
-{
-    size_t rounded = (bytes + 127) / 64 * 64;
-    void *memory = aligned_alloc(64, rounded);
-    assert_non_null(memory);
-    memset(memory, 0xff, rounded);
-    return memory;
-}
 
 static void run_forward(problem *p)
 {

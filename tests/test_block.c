@@ -3,28 +3,13 @@
  * counts, against a block written down here once more, all in double, and
  * against finite differences of that one.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/block.h"
 #include "../kernels/convert.h"
 #include "../kernels/random.h"
-
-static void *fresh(size_t bytes)
-{
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
-    assert_non_null(memory);
-    memset(memory, 0xff, (bytes + 63) / 64 * 64 + 64);
-    return memory;
-}
 
 static double *fresh_doubles(int64_t count)
 {

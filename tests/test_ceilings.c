@@ -2,28 +2,13 @@
  * test_ceilings.c - the ceilings' counts, oracle and CPU variants against hand
  * counts, small products by hand, and the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/ceilings.h"
 #include "../kernels/convert.h"
 #include "../kernels/random.h"
-
-static void *fresh(size_t bytes)
-{
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
-    assert_non_null(memory);
-    memset(memory, 0xff, (bytes + 63) / 64 * 64 + 64);
-    return memory;
-}
 
 static void test_counts(void **state)
 {

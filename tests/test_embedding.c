@@ -4,16 +4,8 @@
  * case by hand and against finite differences, and the CPU variants against
  * the oracle at odd shapes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/embedding.h"

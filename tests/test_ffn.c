@@ -3,34 +3,13 @@
  * against values known from elsewhere: hand counts, published values of GELU,
  * finite differences, the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/ffn.h"
 #include "../kernels/random.h"
-
-static void assert_close(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
-
-static void *fresh(size_t bytes)
-{
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
-    assert_non_null(memory);
-    memset(memory, 0xff, (bytes + 63) / 64 * 64 + 64);
-    return memory;
-}
 
 static void test_counts(void **state)
 {

@@ -2,15 +2,8 @@
  * test_inputs.c - the inputs and conversions that everything else is checked
  * with, and the small operations: random numbers, dtypes, memcpy.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/memcpy.h"

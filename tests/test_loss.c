@@ -3,26 +3,13 @@
  * values known from elsewhere: hand counts, closed forms, finite differences
  * of the forward oracle in double, the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/loss.h"
 #include "../kernels/random.h"
-
-static void assert_close(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
 
 static void test_bytes(void **state)
 {
@@ -115,7 +102,7 @@ static void test_gradients(void **state)
 
 /* A buffer of elements, poisoned with NaNs, with one more element behind that
  * nothing may write. */
-static void *fresh(int64_t count, kernel_dtype dtype)
+static void *fresh_array(int64_t count, kernel_dtype dtype)
 {
     size_t bytes = (size_t)(count + 1) * kernel_dtype_bytes(dtype);
     void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -126,7 +113,7 @@ static void *fresh(int64_t count, kernel_dtype dtype)
 
 static double error_of(const void *out, kernel_dtype dtype, const double *reference, int64_t count)
 {
-    float *values = fresh(count + 1, KERNEL_F32);
+    float *values = fresh_array(count + 1, KERNEL_F32);
     double difference = 0, norm = 0;
     kernel_to_f32(out, dtype, count + 1, values);
     assert_true(isnan(values[count]));
@@ -141,7 +128,7 @@ static double error_of(const void *out, kernel_dtype dtype, const double *refere
 static int run_variant(const kernel_variant *variant, const loss_args *args)
 {
     size_t bytes = variant->workspace_bytes ? variant->workspace_bytes(args) : 0;
-    void *workspace = fresh((int64_t)bytes, KERNEL_U8);
+    void *workspace = fresh_array((int64_t)bytes, KERNEL_U8);
     int code = variant->run(args, workspace, NULL, NULL);
     free(workspace);
     return code;
@@ -158,9 +145,9 @@ typedef struct problem {
 static problem make_problem(loss_shape shape, kernel_dtype dtype)
 {
     int64_t count = shape.rows * shape.classes;
-    void *logits = fresh(count, dtype);
+    void *logits = fresh_array(count, dtype);
     int32_t *targets = calloc((size_t)shape.rows, sizeof *targets);
-    float *dloss = fresh(shape.rows, KERNEL_F32), *as_f32 = fresh(count, KERNEL_F32);
+    float *dloss = fresh_array(shape.rows, KERNEL_F32), *as_f32 = fresh_array(count, KERNEL_F32);
     problem p = {.args = {.shape = shape, .dtype = dtype}};
     assert_int_equal(random_normal_cpu(logits, dtype, count, 1, 3, 1), 0);
     assert_int_equal(random_normal_cpu(dloss, KERNEL_F32, shape.rows, 1, 1, 2), 0);
@@ -169,13 +156,13 @@ static problem make_problem(loss_shape shape, kernel_dtype dtype)
     p.args.logits = logits;
     p.args.targets = targets;
     p.args.dloss = dloss;
-    p.args.loss = fresh(shape.rows, KERNEL_F32);
-    p.args.lse = fresh(shape.rows, KERNEL_F32);
-    p.args.dlogits = fresh(count, dtype);
+    p.args.loss = fresh_array(shape.rows, KERNEL_F32);
+    p.args.lse = fresh_array(shape.rows, KERNEL_F32);
+    p.args.dlogits = fresh_array(count, dtype);
     p.loss = calloc((size_t)shape.rows, sizeof(double));
     p.lse = calloc((size_t)shape.rows, sizeof(double));
     p.dlogits = calloc((size_t)count, sizeof(double));
-    p.given_lse = fresh(shape.rows, KERNEL_F32);
+    p.given_lse = fresh_array(shape.rows, KERNEL_F32);
     kernel_to_f32(logits, dtype, count, as_f32);
     loss_forward_reference(&shape, as_f32, targets, p.loss, p.lse);
     loss_backward_reference(&shape, as_f32, targets, dloss, p.dlogits);

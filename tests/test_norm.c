@@ -3,26 +3,13 @@
  * against values known from elsewhere: hand counts, closed forms, finite
  * differences of the forward oracle in double, the oracle.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/norm.h"
 #include "../kernels/random.h"
-
-static void assert_close(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
 
 /* 512 rows of GPT-2 small's width: 393216 elements. */
 static const norm_shape small = {512, 768};

@@ -4,16 +4,8 @@
  * scalar against closed forms in long double, and the CPU variants against
  * the oracle on lists of odd tensors.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "kernel_test.h"
 
 #include "../kernels/convert.h"
 #include "../kernels/optimizer.h"
