@@ -177,7 +177,7 @@ static void test_oracle_accumulates(void **state)
 
 /* A buffer of elements, poisoned with NaNs, with one more element behind that
  * nothing may write. */
-static void *fresh(int64_t count, kernel_dtype dtype)
+static void *fresh_array(int64_t count, kernel_dtype dtype)
 {
     size_t bytes = (size_t)(count + 1) * kernel_dtype_bytes(dtype);
     void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -188,14 +188,14 @@ static void *fresh(int64_t count, kernel_dtype dtype)
 
 static void *random_input(int64_t count, kernel_dtype dtype, float mean, uint64_t seed)
 {
-    void *memory = fresh(count, dtype);
+    void *memory = fresh_array(count, dtype);
     assert_int_equal(random_normal_cpu(memory, dtype, count, mean, 1, seed), 0);
     return memory;
 }
 
 static float *as_f32(const void *data, kernel_dtype dtype, int64_t count)
 {
-    float *values = fresh(count, KERNEL_F32);
+    float *values = fresh_array(count, KERNEL_F32);
     if (data) kernel_to_f32(data, dtype, count, values);
     return values;
 }
@@ -228,7 +228,7 @@ static double error_of(const void *out, kernel_dtype dtype, const double *refere
 static int run_variant(const kernel_variant *variant, const void *args)
 {
     size_t bytes = variant->workspace_bytes ? variant->workspace_bytes(args) : 0;
-    void *workspace = fresh((int64_t)bytes, KERNEL_U8);
+    void *workspace = fresh_array((int64_t)bytes, KERNEL_U8);
     int code = variant->run(args, workspace, NULL, NULL);
     free(workspace);
     return code;
@@ -260,10 +260,10 @@ static problem make_problem(norm_shape shape, norm_kind kind, kernel_dtype dtype
     a->bias = layer ? random_input(shape.width, dtype, 0, 4) : NULL;
     p.dy = random_input(count, dtype, 0, 5);
     p.dsum = fused ? random_input(count, dtype, 0, 6) : NULL;
-    a->y = fresh(count, dtype);
-    a->sum = fused ? fresh(count, dtype) : NULL;
-    a->mean = layer ? fresh(shape.rows, KERNEL_F32) : NULL;
-    a->rstd = fresh(shape.rows, KERNEL_F32);
+    a->y = fresh_array(count, dtype);
+    a->sum = fused ? fresh_array(count, dtype) : NULL;
+    a->mean = layer ? fresh_array(shape.rows, KERNEL_F32) : NULL;
+    a->rstd = fresh_array(shape.rows, KERNEL_F32);
     p.x = as_f32(a->x, dtype, count);
     p.residual = as_f32(a->residual, dtype, count);
     p.weight = as_f32(a->weight, dtype, shape.width);
@@ -329,8 +329,8 @@ static void check_backward(const kernel_variant *variant, const problem *p)
     norm_backward_args a = {.shape = f->shape, .kind = f->kind, .dtype = f->dtype,
                             .x = f->sum ? f->sum : f->x, .weight = f->weight, .dy = p->dy,
                             .dsum = p->dsum, .mean = f->mean, .rstd = f->rstd,
-                            .dx = fresh(count, f->dtype), .dweight = fresh(width, f->dtype),
-                            .dbias = f->mean ? fresh(width, f->dtype) : NULL};
+                            .dx = fresh_array(count, f->dtype), .dweight = fresh_array(width, f->dtype),
+                            .dbias = f->mean ? fresh_array(width, f->dtype) : NULL};
     float *x = as_f32(a.x, a.dtype, count), *dy = as_f32(a.dy, a.dtype, count);
     float *dsum = as_f32(a.dsum, a.dtype, count);
     double *dx = calloc((size_t)count, sizeof *dx);
@@ -377,7 +377,7 @@ static void test_fused_equals_parts(void **state)
         apart.x = p.args.sum;
         apart.residual = NULL;
         apart.sum = NULL;
-        apart.y = fresh(9 * 40, KERNEL_BF16);
+        apart.y = fresh_array(9 * 40, KERNEL_BF16);
         assert_int_equal(run_variant(&norm_forward_cpu.rows[row], &apart), 0);
         assert_memory_equal(apart.y, p.args.y, bytes);
         free(apart.y);
