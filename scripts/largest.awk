@@ -1,8 +1,8 @@
 # largest.awk - baseline CSVs as one markdown table: for each case and dtype the
 # shape with the most work (operations, else bytes), its slowest and its fastest
 # variant by the median over the runs of median_us, and what the fastest
-# reaches. The block's parts have a table of their own (parts.awk). Only rows that are ok and cold. Splits at plain commas: in such a row
-# no field has one.
+# reaches. The block's parts have a table of their own (parts.awk). Only rows
+# that are ok and cold. Splits at plain commas: in such a row no field has one.
 
 BEGIN { FS = "," }
 

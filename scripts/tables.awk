@@ -47,6 +47,10 @@ function show(us) {
     return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
 }
 
+function cell(table, shape, variant) {
+    return (table, shape, variant) in count ? show(median(table, shape, variant)) : "-"
+}
+
 # Numbers inside a shape sort as numbers: b=4 t=128 before b=4 t=1024.
 function padded(text,    out) {
     out = ""
@@ -96,7 +100,7 @@ END {
         for (r = 1; r <= rows; r++) {
             printf "| %s |", lines[r]
             for (c = 1; c <= columns; c++)
-                printf " %s |", (t, lines[r], names[c]) in count ? show(median(t, lines[r], names[c])) : "-"
+                printf " %s |", cell(t, lines[r], names[c])
             printf "\n"
         }
     }

@@ -148,8 +148,11 @@ static double error_against_oracle(const problem *p, double *lse_error)
 
 static void test_variants(void **state)
 {
-    static const attention_shape shapes[] = {{1, 1, 1, 64, 0}, {2, 3, 127, 64, 0}, {1, 2, 129, 40, 0},
-                                             {1, 1, 200, 17, 0}, {1, 1, 65, 128, 0}};
+    static const attention_shape shapes[] = {{1, 1, 1, 64, 0},
+                                             {2, 3, 127, 64, 0},
+                                             {1, 2, 129, 40, 0},
+                                             {1, 1, 200, 17, 0},
+                                             {1, 1, 65, 128, 0}};
     (void)state;
     for (size_t row = 0; row < attention_forward_cpu.count; row++)
         for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++)

@@ -329,7 +329,8 @@ static void check_backward(const kernel_variant *variant, const problem *p)
     norm_backward_args a = {.shape = f->shape, .kind = f->kind, .dtype = f->dtype,
                             .x = f->sum ? f->sum : f->x, .weight = f->weight, .dy = p->dy,
                             .dsum = p->dsum, .mean = f->mean, .rstd = f->rstd,
-                            .dx = fresh_array(count, f->dtype), .dweight = fresh_array(width, f->dtype),
+                            .dx = fresh_array(count, f->dtype),
+                            .dweight = fresh_array(width, f->dtype),
                             .dbias = f->mean ? fresh_array(width, f->dtype) : NULL};
     float *x = as_f32(a.x, a.dtype, count), *dy = as_f32(a.dy, a.dtype, count);
     float *dsum = as_f32(a.dsum, a.dtype, count);
