@@ -8,11 +8,13 @@ enum { most_splits = 4000, least_runs = 4 };
 
 static const double most_alarms = 0.01;
 
-/* The ok runs of one case. */
+/* The ok runs of one case, in the order of the file. The first runs of all
+ * cases are taken for one process, the second ones for the next, and so on:
+ * so a split is as balanced in each of several suites, whose processes differ,
+ * as it is in one. */
 struct sample {
     double *costs;
     uint32_t *campaigns;
-    uint32_t *runs; /* numbers of process runs */
     size_t count;
 };
 
@@ -20,9 +22,10 @@ struct sample {
 struct bench {
     struct sample *samples;
     size_t sample_count;
-    struct intern_table runs;
-    uint32_t *campaign_of_run;
-    bool *in_current; /* of each process run */
+    size_t run_count;        /* of the case with the most */
+    size_t *campaign_of_run; /* first, second, ... campaign of its case */
+    size_t campaign_count;
+    bool *in_current; /* of each run */
     struct evidence *evidence;
     struct judgement *judgements;
     size_t *judged; /* the sample behind each of evidence */
@@ -36,10 +39,8 @@ static void free_bench(struct bench *bench)
     for (size_t i = 0; i < bench->sample_count; i++) {
         free(bench->samples[i].costs);
         free(bench->samples[i].campaigns);
-        free(bench->samples[i].runs);
     }
     free(bench->samples);
-    intern_free(&bench->runs);
     free(bench->campaign_of_run);
     free(bench->in_current);
     free(bench->evidence);
@@ -48,12 +49,6 @@ static void free_bench(struct bench *bench)
     free(bench->costs);
     free(bench->campaigns);
     free(bench->outside);
-}
-
-static uint32_t number_run(struct bench *bench, const struct row *row)
-{
-    uint64_t identity[] = {row->campaign, row->run};
-    return intern_add(&bench->runs, identity, sizeof identity, NULL);
 }
 
 /* Adds the case's runs as a sample. *usable says whether it can be judged. */
@@ -67,15 +62,13 @@ static bool add_sample(struct bench *bench, const struct settings *settings, str
     sample->count = span.count;
     sample->costs = malloc(span.count * sizeof sample->costs[0]);
     sample->campaigns = malloc(span.count * sizeof sample->campaigns[0]);
-    sample->runs = malloc(span.count * sizeof sample->runs[0]);
-    if (!sample->costs || !sample->campaigns || !sample->runs)
+    if (!sample->costs || !sample->campaigns)
         return false;
+    if (span.count > bench->run_count)
+        bench->run_count = span.count;
     for (size_t i = 0; i < span.count; i++) {
         sample->costs[i] = log_cost(settings->metric, span.rows[i]->value);
         sample->campaigns[i] = span.rows[i]->campaign;
-        sample->runs[i] = number_run(bench, span.rows[i]);
-        if (sample->runs[i] == INTERN_NONE)
-            return false;
     }
     return true;
 }
@@ -90,10 +83,30 @@ static bool reserve_cases(struct bench *bench, struct self_result *out, size_t c
     return bench->samples && bench->evidence && bench->judgements && bench->judged && out->cases;
 }
 
-/* Once the process runs are numbered. */
+/* How many other campaigns of the sample stand in front of run's own. */
+static size_t campaign_number(const struct sample *sample, size_t run)
+{
+    size_t number = 0;
+    for (size_t i = 0; sample->campaigns[i] != sample->campaigns[run]; i++) {
+        size_t first = 0;
+        while (sample->campaigns[first] != sample->campaigns[i])
+            first++;
+        number += first == i;
+    }
+    return number;
+}
+
+static void note_campaign(struct bench *bench, size_t run, size_t campaign)
+{
+    bench->campaign_of_run[run] = campaign;
+    if (campaign >= bench->campaign_count)
+        bench->campaign_count = campaign + 1;
+}
+
+/* Once the runs are counted. */
 static bool reserve_runs(struct bench *bench)
 {
-    size_t runs = bench->runs.count + 1;
+    size_t runs = bench->run_count + 1;
     bench->campaign_of_run = malloc(runs * sizeof bench->campaign_of_run[0]);
     bench->in_current = calloc(runs, sizeof bench->in_current[0]);
     bench->costs = malloc(runs * sizeof bench->costs[0]);
@@ -103,7 +116,7 @@ static bool reserve_runs(struct bench *bench)
         return false;
     for (size_t s = 0; s < bench->sample_count; s++)
         for (size_t i = 0; i < bench->samples[s].count; i++)
-            bench->campaign_of_run[bench->samples[s].runs[i]] = bench->samples[s].campaigns[i];
+            note_campaign(bench, i, campaign_number(&bench->samples[s], i));
     return true;
 }
 
@@ -122,7 +135,7 @@ static bool fill_bench(struct bench *bench, struct self_result *out, const struc
         else
             out->unusable++;
     }
-    out->runs = bench->runs.count;
+    out->runs = bench->run_count;
     return reserve_runs(bench);
 }
 
@@ -134,7 +147,7 @@ static bool split_sample(struct bench *bench, const struct sample *sample, const
     size_t front = 0;
     size_t back = sample->count;
     for (size_t i = 0; i < sample->count; i++) {
-        size_t place = bench->in_current[sample->runs[i]] ? --back : front++;
+        size_t place = bench->in_current[i] ? --back : front++;
         bench->costs[place] = sample->costs[i];
         bench->campaigns[place] = sample->campaigns[i];
     }
@@ -242,20 +255,19 @@ static bool split_runs(struct bench *bench, const struct rule *rule, struct self
     return true;
 }
 
-static size_t choose_campaign(struct bench *bench, uint32_t campaign)
+static size_t choose_campaign(struct bench *bench, size_t campaign)
 {
     size_t chosen = 0;
-    for (size_t run = 0; run < bench->runs.count; run++) {
+    for (size_t run = 0; run < bench->run_count; run++) {
         bench->in_current[run] = bench->campaign_of_run[run] == campaign;
         chosen += bench->in_current[run];
     }
     return chosen;
 }
 
-static bool split_campaigns(struct bench *bench, const struct rule *rule, struct self_result *out,
-                            const struct catalogue *catalogue)
+static bool split_campaigns(struct bench *bench, const struct rule *rule, struct self_result *out)
 {
-    for (uint32_t campaign = 0; campaign < catalogue->campaigns.count; campaign++) {
+    for (size_t campaign = 0; campaign < bench->campaign_count; campaign++) {
         size_t chosen = choose_campaign(bench, campaign);
         if (chosen == 0 || chosen == out->runs)
             continue;
@@ -282,7 +294,7 @@ bool self_compare(struct self_result *out, const struct settings *settings, cons
     if (complete && out->case_count == 0)
         out->refusal = "no case has four ok runs or more";
     else if (complete)
-        complete = split_runs(&bench, &rule, out) && split_campaigns(&bench, &rule, out, catalogue);
+        complete = split_runs(&bench, &rule, out) && split_campaigns(&bench, &rule, out);
     rows_by_case_free(&index);
     free_bench(&bench);
     return complete;

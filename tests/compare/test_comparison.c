@@ -516,6 +516,25 @@ static void self_of_two_kinds_of_runs(void **state)
     end(&sides);
 }
 
+/* Cases of two suites come from other processes each: 4 runs have 6 halves, and
+ * in none of them is one suite whole on one side. */
+static void self_of_two_suites(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    struct self_result result;
+    add_runs(&sides.baseline, (struct text_row){.name = "a", .campaign = "monday"}, 4, 100, 0.001);
+    add_runs(&sides.baseline, (struct text_row){.name = "b", .campaign = "tuesday"}, 4, 3, 0.001);
+    self_of(&sides, &result);
+    assert_int_equal(result.runs, 4);
+    assert_int_equal(result.splits, 6);
+    assert_int_equal(result.cases[0].splits, 6);
+    assert_int_equal(result.cases[1].splits, 6);
+    assert_int_equal(result.campaigns, 0);
+    self_free(&result);
+    end(&sides);
+}
+
 static void self_of_many_runs_draws_splits(void **state)
 {
     (void)state;
@@ -568,6 +587,7 @@ int main(void)
         cmocka_unit_test(variants_against_the_first),
         cmocka_unit_test(self_of_steady_runs),
         cmocka_unit_test(self_of_two_kinds_of_runs),
+        cmocka_unit_test(self_of_two_suites),
         cmocka_unit_test(self_of_many_runs_draws_splits),
         cmocka_unit_test(self_of_too_few_runs),
     };
