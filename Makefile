@@ -92,8 +92,8 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool: plain C, without any of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines compare test test-gpu deps help clean \
-  $(foreach task,suite baseline compare,$(SUITES:%=$(task)-%)) FORCE
+.PHONY: all readme suites baselines compare plots block-parts report test test-gpu deps help \
+  clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -217,7 +217,7 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 
 test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
+	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
 	  tests/test_scripts.sh tests/test_makefile.sh
 
 GPU_TESTS := four_cases guards
@@ -228,15 +228,37 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 test-gpu: all $(GPU_TESTS:%=$(BUILD)/tests/%)   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)"
 
-# cmocka: the test framework.
-deps:   ## install what the tests need (apt; sudo if not root)
+# cmocka: the test framework. gnuplot: the plots.
+PACKAGES := libcmocka-dev gnuplot-nox
+deps:   ## install what tests and plots need (apt; sudo if not root)
 	@if command -v apt-get > /dev/null; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
-	  dpkg -s libcmocka-dev > /dev/null 2>&1 || \
-	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends libcmocka-dev; }; \
-	else echo 'deps: no apt-get here; install cmocka with its headers'; fi
+	  dpkg -s $(PACKAGES) > /dev/null 2>&1 || \
+	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
+	else echo 'deps: no apt-get here; install cmocka with its headers, and gnuplot'; fi
 
 -include $(shell find build -name '*.d' 2>/dev/null)
+
+# ---- pictures of results/
+
+PLOTS := results/plots
+
+$(SUITES:%=plot-%): plot-%:
+	@mkdir -p $(PLOTS)
+	compare/plots/size.sh $(PLOTS)/$* results/$*.csv
+
+plot-block: block-parts
+block-parts:
+	@mkdir -p $(PLOTS)
+	compare/plots/parts.sh $(PLOTS)/block-parts results/block.csv
+
+plots: $(SUITES:%=plot-%)   ## plots of results/ as SVG and PNG, into results/plots/
+	compare/plots/roofline.sh -c results/ceilings.csv $(PLOTS)/roofline $(SUITES:%=results/%.csv)
+
+report: $(COMPARE)   ## results/ as one HTML page, with verdicts where a baseline is
+	folder=$$(sh scripts/device-folder.sh $(firstword $(wildcard results/*.csv))); \
+	[ -d "$$folder" ] || folder=; \
+	scripts/report.sh results/report.html results $${folder:+"$$folder"}
 
 readme:   ## write the README's numbers anew from baselines/
 	@mkdir -p build
@@ -249,7 +271,7 @@ readme:   ## write the README's numbers anew from baselines/
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
-	@echo '  make baseline-SUITE, compare-SUITE: one suite of baselines, compare'
+	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 FORCE=1 NVCC= CUDA_HOME= CC='
 
 clean:   ## remove build/ (results/ stays)

@@ -1,0 +1,84 @@
+# csv.awk - reads RFC 4180 files for the scripts that follow it on awk's command
+# line: their rules see one whole record at a time and ask value("column").
+# `needs` (-v) lists the columns that every file must have. What is malformed
+# ends the program with a message and status 2.
+
+function fail(message) {
+    print message > "/dev/stderr"
+    failed = 1
+    exit 2
+}
+
+function fail_here(message) { fail(FILENAME ": line " FNR ": " message) }
+
+# Splits a record into fields[]; -1 where quotes are not as RFC 4180 has them.
+function cut(text,    n) {
+    if (text !~ /"/) return split(text, fields, ",")
+    n = 0
+    text = text ","
+    while (text != "") {
+        if (match(text, /^"([^"]|"")*",/)) {
+            fields[++n] = substr(text, 2, RLENGTH - 3)
+            gsub(/""/, "\"", fields[n])
+        } else if (match(text, /^[^,"]*,/)) {
+            fields[++n] = substr(text, 1, RLENGTH - 1)
+        } else {
+            return -1
+        }
+        text = substr(text, RLENGTH + 1)
+    }
+    return n
+}
+
+# Tabs and line ends become blanks, so that what we print has one line a record.
+function value(name,    text) {
+    text = fields[column[name]]
+    gsub(/[\t\r\n]/, " ", text)
+    return text
+}
+
+function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }
+
+# The number in a column, or "" where it may be and is empty.
+function number(name, may_be_empty,    text) {
+    text = value(name)
+    if (text == "" && may_be_empty) return ""
+    if (!is_number(text)) fail_here("column " name " holds '" text "', which is no number")
+    return text + 0
+}
+
+FNR == 1 {
+    if (record != "") fail(file ": ends inside quotes")
+    file = FILENAME
+    width = 0
+    sub(/^\357\273\277/, "")
+}
+
+{
+    sub(/\r$/, "")
+    record = record == "" ? $0 : record "\n" $0
+    quotes = record
+    if (gsub(/"/, "", quotes) % 2) next
+    count_of_fields = cut(record)
+    record = ""
+    if (count_of_fields < 0) fail_here("a quote inside a field that is not quoted")
+}
+
+!width {
+    width = count_of_fields
+    split("", column)
+    for (i = 1; i <= width; i++) column[fields[i]] = i
+    needed = split(needs, need, " ")
+    for (i = 1; i <= needed; i++)
+        if (!(need[i] in column)) fail_here("no column " need[i])
+    next
+}
+
+count_of_fields != width {
+    fail_here(count_of_fields " fields, where the header has " width)
+}
+
+END {
+    if (!failed && record != "") fail(file ": ends inside quotes")
+    if (failed) exit 2
+}

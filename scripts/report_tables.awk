@@ -1,0 +1,99 @@
+# report_tables.awk - with report_html.awk: one suite of the report as HTML, from the lines of
+# points.awk: for each case a heading, a table for each dtype and mode (a line per
+# shape, a column per variant, the median time of the runs; the fastest in bold),
+# and the pictures STEM-CASE-*.svg that `pictures` (a folder) holds for it.
+
+BEGIN { FS = "\t" }
+
+$1 != suite { next }
+
+{
+    if (!($2 in case_seen)) { case_seen[$2] = 1; cases[++case_count] = $2 }
+}
+
+$8 != "ok" {
+    bad[$2] = bad[$2] "<tr><th scope=\"row\">" html($7 " " $3 " " $5 " " $4) "</th><td>" html($8) \
+              "</td><td class=\"text\">" html($15) "</td></tr>\n"
+    next
+}
+
+{
+    table = $2 "\t" $3 "\t" $4
+    if (!(table in table_seen)) { table_seen[table] = 1; tables[$2, ++table_count[$2]] = table }
+    if (!((table, $6) in shape_seen)) { shape_seen[table, $6] = 1; shapes[table, ++shape_count[table]] = $6 }
+    if (!((table, $7) in variant_seen)) { variant_seen[table, $7] = 1; variants[table, ++variant_count[table]] = $7 }
+    time[table, $6, $7] = $11
+    if (!((table, $6) in fastest) || $11 < fastest[table, $6]) fastest[table, $6] = $11
+    runs[table] = $14 > runs[table] ? $14 : runs[table] + 0
+}
+
+function sort_variants(table,    i, j, t) {
+    for (i = 2; i <= variant_count[table]; i++)
+        for (j = i; j > 1 && variants[table, j - 1] > variants[table, j]; j--) {
+            t = variants[table, j]; variants[table, j] = variants[table, j - 1]; variants[table, j - 1] = t
+        }
+}
+
+function cell(table, shape, variant,    us) {
+    if (!((table, shape, variant) in time)) return "<td>\342\200\223</td>"
+    us = time[table, shape, variant]
+    if (us == fastest[table, shape] && variant_count[table] > 1) return "<td><b>" show(us) "</b></td>"
+    return "<td>" show(us) "</td>"
+}
+
+function print_table(table,    part, v, s) {
+    split(table, part, "\t")
+    sort_variants(table)
+    print "<div class=\"scroll\"><table>"
+    printf "<caption>%s, %s: microseconds, %s</caption>\n<tr><th scope=\"col\">shape</th>", html(part[2]),
+           html(part[3]), (runs[table] > 1 ? "median of " runs[table] " runs" : "one run")
+    for (v = 1; v <= variant_count[table]; v++) printf "<th scope=\"col\">%s</th>", html(variants[table, v])
+    print "</tr>"
+    for (s = 1; s <= shape_count[table]; s++) {
+        printf "<tr><th scope=\"row\">%s</th>", html(shapes[table, s])
+        for (v = 1; v <= variant_count[table]; v++) printf "%s", cell(table, shapes[table, s], variants[table, v])
+        print "</tr>"
+    }
+    print "</table></div>"
+}
+
+function print_pictures(pattern,    command, line) {
+    command = "ls '" pictures "' | grep '^" pattern "'"
+    print "<div class=\"plots\">"
+    while ((command | getline name) > 0) {
+        while ((getline line < (pictures "/" name)) > 0) print line
+        close(pictures "/" name)
+    }
+    close(command)
+    print "</div>"
+}
+
+# What file_name of plot.awk makes of it, as a pattern of grep.
+function file_name(text) {
+    gsub(/[^A-Za-z0-9._-]+/, "-", text)
+    gsub(/\./, "\\.", text)
+    return text
+}
+
+function print_case(name,    t, long) {
+    printf "<h3 id=\"%s\">%s</h3>\n", html(name), html(name)
+    long = name ~ /\.part$/
+    if (long) print "<details><summary>every part</summary>"
+    print "<div class=\"tables\">"
+    for (t = 1; t <= table_count[name]; t++) print_table(tables[name, t])
+    if (name in bad)
+        print "<div class=\"scroll\"><table><caption>not measured</caption><tr><th scope=\"col\">variant, shape</th>" \
+              "<th scope=\"col\">status</th><th scope=\"col\">flags</th></tr>\n" bad[name] "</table></div>"
+    print "</div>"
+    if (long) print "</details>"
+    print_pictures((long ? "parts-" : "size-") file_name(suite "-" (long ? "" : name "-")))
+}
+
+END {
+    printf "<h2 id=\"%s\">%s</h2>\n", html(suite), html(suite)
+    for (c = 1; c <= case_count; c++) print_case(cases[c])
+    if (rooflines) {
+        printf "<h3 id=\"%s.roofline\">roofline</h3>\n", html(suite)
+        print_pictures("roofline-" file_name(suite) "-")
+    }
+}
