@@ -218,7 +218,8 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
-	  tests/test_scripts.sh tests/test_makefile.sh
+	  tests/test_scripts.sh tests/test_makefile.sh \
+	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
 GPU_TESTS := four_cases guards
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
