@@ -162,7 +162,8 @@ $(BUILD)/flags: FORCE
 # ---- tests
 
 # Kernels on the CPU, against their oracles: tests/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings embedding ffn loss norm optimizer
+KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
+  optimizer
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine
 TESTS := build/tests
