@@ -1,4 +1,4 @@
-# largest.awk - baseline CSVs as one markdown table: for each case and dtype the
+# largest.awk - with median.awk: baseline CSVs as one markdown table: for each case and dtype the
 # shape with the most work (operations, else bytes), its slowest and its fastest
 # variant by the median over the runs of median_us, and what the fastest
 # reaches. The block's parts have a table of their own (parts.awk). Only rows
@@ -26,17 +26,6 @@ $(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) 
     values[id, ++count[id]] = $(column["median_us"])
     bytes_of[id] = bytes
     flops_of[id] = flops
-}
-
-function median(id,    n, i, j, t, list) {
-    n = count[id]
-    for (i = 1; i <= n; i++) {
-        list[i] = values[id, i] + 0
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-        }
-    }
-    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
 }
 
 function show(us) {

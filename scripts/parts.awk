@@ -1,4 +1,4 @@
-# parts.awk - the block suite's baseline as markdown: what the parts of a block
+# parts.awk - with median.awk: the block suite's baseline as markdown: what the parts of a block
 # add up to, against the whole, for each shape and dtype whose parts were
 # measured; and each part's share of that sum. Medians over the runs of
 # median_us. The whole forward pass is the one that keeps its activations, as
@@ -35,17 +35,6 @@ $(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["variant"
 }
 
 function add(id) { values[id, ++count[id]] = $(column["median_us"]) + 0 }
-
-function median(id,    n, i, j, t, list) {
-    n = count[id]
-    for (i = 1; i <= n; i++) {
-        list[i] = values[id, i]
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-        }
-    }
-    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
-}
 
 END {
     for (i = 2; i <= line_count; i++)

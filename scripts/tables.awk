@@ -1,4 +1,4 @@
-# tables.awk - a suite's baseline CSV as markdown: for each case and dtype a table
+# tables.awk - with median.awk: a suite's baseline CSV as markdown: for each case and dtype a table
 # with a line per shape and a column per variant, each cell the median over the
 # runs of median_us. Rows that are not ok hold no numbers and are left out.
 # Splits at plain commas: in a row that is ok no field has one.
@@ -35,20 +35,13 @@ function sort(list, n,    i, j, t) {
         }
 }
 
-function median(table, shape, variant,    n, i, list) {
-    n = count[table, shape, variant]
-    for (i = 1; i <= n; i++) list[i] = values[table, shape, variant, i] + 0
-    sort(list, n)
-    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
-}
-
 # Four significant digits.
 function show(us) {
     return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
 }
 
 function cell(table, shape, variant) {
-    return (table, shape, variant) in count ? show(median(table, shape, variant)) : "-"
+    return (table, shape, variant) in count ? show(median(table SUBSEP shape SUBSEP variant)) : "-"
 }
 
 # Numbers inside a shape sort as numbers: b=4 t=128 before b=4 t=1024.

@@ -13,6 +13,7 @@
 #include "../kernels/block.h"
 #include "../kernels/ffn.h"
 #include "../kernels/norm.h"
+#include "../kernels/oracle.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -303,23 +304,6 @@ static void check_written(view *v, const void *output, kernel_dtype dtype, int64
     if (v->code == 0) v->code = suite_check_written(v->bench, output, dtype, count);
 }
 
-static double dot(const float *x, const float *y, int64_t count)
-{
-    enum { SUMS = 8 };
-    double sums[SUMS] = {0}, total = 0;
-    int64_t i = 0;
-    for (; i + SUMS <= count; i += SUMS)
-        for (int s = 0; s < SUMS; s++) sums[s] += (double)x[i + s] * (double)y[i + s];
-    for (; i < count; i++) total += (double)x[i] * (double)y[i];
-    for (int s = 0; s < SUMS; s++) total += sums[s];
-    return total;
-}
-
-static void add_scaled(int64_t count, double factor, const float *restrict x, double *restrict y)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += factor * (double)x[i];
-}
-
 /* ---- linear layers -------------------------------------------------------------------- */
 
 /* output = input weight^T + bias + residual (or NULL), or GELU of that; sampled
@@ -336,7 +320,7 @@ static void layer_reference(const layer *l, const float *x, const float *residua
                             const float *weight, const float *bias, double *y)
 {
     for (int64_t o = 0; o < l->out; o++) {
-        y[o] = (double)bias[o] + dot(x, weight + o * l->in, l->in);
+        y[o] = (double)bias[o] + oracle_dot(x, weight + o * l->in, l->in);
         if (residual) y[o] += (double)residual[o];
         if (l->through_gelu) y[o] = ffn_gelu(y[o]);
     }
@@ -380,7 +364,7 @@ static void check_input_gradient(view *v, int64_t in, int64_t out, const void *o
         if (v->code == 0) {
             memset(dx, 0, (size_t)in * sizeof *dx);
             for (int64_t o = 0; o < out; o++)
-                add_scaled(in, (double)dy[o], weight + o * in, dx);
+                oracle_add_scaled(in, (double)dy[o], weight + o * in, dx);
             for (int64_t c = 0; c < in && u; c++) dx[c] *= ffn_gelu_gradient((double)u[c]);
             compare(v, in_gradient, v->rows[i] * in, in, dx, &error);
         }
@@ -403,7 +387,7 @@ static void check_bias_gradient(view *v, int64_t out, const void *out_gradient,
         int64_t count = v->n - row < CHUNK_ROWS ? v->n - row : CHUNK_ROWS;
         float *dy = get(v, out_gradient, row * out, count * out);
         for (int64_t i = 0; i < count && v->code == 0; i++)
-            add_scaled(out, 1, dy + i * out, sums);
+            oracle_add_scaled(out, 1, dy + i * out, sums);
         free(dy);
     }
     compare(v, bias_gradient, 0, out, sums, &error);
@@ -424,8 +408,8 @@ static void check_weight_gradient(view *v, int64_t in, int64_t out, const void *
         float *x = get(v, input_rows, row * in, rows * in);
         float *dy = get(v, out_gradient, row * out, rows * out);
         for (int64_t i = 0; i < rows * count && v->code == 0; i++)
-            add_scaled(in, (double)dy[i / count * out + outputs[i % count]], x + i / count * in,
-                       dw + i % count * in);
+            oracle_add_scaled(in, (double)dy[i / count * out + outputs[i % count]],
+                              x + i / count * in, dw + i % count * in);
         free(x);
         free(dy);
     }

@@ -6,14 +6,10 @@
 #define ATTENTION_TILE_H
 
 #include "../attention.h"
+#include "saturating.h"
 
 #include <math.h>
 #include <string.h>
-
-static inline uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
 
 static inline int is_valid(const attention_shape *s)
 {

@@ -15,6 +15,7 @@
 #include "../attention.h"
 #include "../norm.h"
 #include "linear.h"
+#include "saturating.h"
 
 /* ---- counts ---------------------------------------------------------------------- */
 
@@ -27,16 +28,6 @@ static int is_valid(const block_shape *s)
 static int64_t rows_of(const block_shape *s)
 {
     return s->batch * s->tokens;
-}
-
-static uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static int64_t count_of(int64_t a, int64_t b)

@@ -14,18 +14,9 @@
 
 #include "../convert.h"
 #include "linear.h"
+#include "saturating.h"
 
 /* ---- formulas ------------------------------------------------------------------- */
-
-static uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static uint64_t word_bytes(int64_t words, uint64_t arrays)
 {

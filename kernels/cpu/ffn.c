@@ -13,19 +13,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "../oracle.h"
 #include "linear.h"
+#include "saturating.h"
 
 /* ---- formulas ----------------------------------------------------------------- */
-
-static uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static int is_valid(const ffn_shape *s)
 {
@@ -90,28 +82,9 @@ double ffn_gelu_gradient(double x)
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
 }
 
-/* Eight sums, so that the compiler may keep them in vectors. */
-static double dot(const float *x, const float *y, int64_t count)
-{
-    enum { SUMS = 8 };
-    double sums[SUMS] = {0}, total = 0;
-    int64_t i = 0;
-    for (; i + SUMS <= count; i += SUMS)
-        for (int s = 0; s < SUMS; s++) sums[s] += (double)x[i + s] * (double)y[i + s];
-    for (; i < count; i++) total += (double)x[i] * (double)y[i];
-    for (int s = 0; s < SUMS; s++) total += sums[s];
-    return total;
-}
-
-/* y[0..count) += factor * x[0..count) */
-static void add_scaled(int64_t count, double factor, const float *restrict x, double *restrict y)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += factor * (double)x[i];
-}
-
 static double pre_of(const ffn_shape *s, const ffn_parameters *p, const float *x_row, int64_t unit)
 {
-    return (double)p->b1[unit] + dot(x_row, p->w1 + unit * s->width, s->width);
+    return (double)p->b1[unit] + oracle_dot(x_row, p->w1 + unit * s->width, s->width);
 }
 
 static void forward_reference_row(const ffn_shape *s, const ffn_parameters *p, const float *x,
@@ -141,11 +114,11 @@ static void backward_reference_row(const ffn_shape *s, const ffn_parameters *p, 
 {
     for (int64_t unit = 0; unit < s->hidden; unit++) dpre[unit] = 0;
     for (int64_t c = 0; c < s->width; c++)
-        add_scaled(s->hidden, (double)dy[c], p->w2 + c * s->hidden, dpre);
+        oracle_add_scaled(s->hidden, (double)dy[c], p->w2 + c * s->hidden, dpre);
     for (int64_t c = 0; c < s->width; c++) dx[c] = 0;
     for (int64_t unit = 0; unit < s->hidden; unit++) {
         dpre[unit] *= ffn_gelu_gradient(pre_of(s, p, x, unit));
-        add_scaled(s->width, dpre[unit], p->w1 + unit * s->width, dx);
+        oracle_add_scaled(s->width, dpre[unit], p->w1 + unit * s->width, dx);
     }
 }
 
@@ -172,8 +145,8 @@ void ffn_backward_reference_unit(const ffn_shape *shape, const ffn_parameters *p
             gradient += (double)dy_row[c] * (double)parameters->w2[c * shape->hidden + unit];
         gradient *= ffn_gelu_gradient(pre);
         *db1 += gradient;
-        add_scaled(width, gradient, x_row, dw1_row);
-        add_scaled(width, ffn_gelu(pre), dy_row, dw2_column);
+        oracle_add_scaled(width, gradient, x_row, dw1_row);
+        oracle_add_scaled(width, ffn_gelu(pre), dy_row, dw2_column);
     }
 }
 
@@ -181,7 +154,7 @@ void ffn_backward_reference_bias(const ffn_shape *shape, const float *dy, double
 {
     for (int64_t c = 0; c < shape->width; c++) db2[c] = 0;
     for (int64_t i = 0; i < shape->tokens; i++)
-        add_scaled(shape->width, 1, dy + i * shape->width, db2);
+        oracle_add_scaled(shape->width, 1, dy + i * shape->width, db2);
 }
 
 /* ---- variants ------------------------------------------------------------------ */

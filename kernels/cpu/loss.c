@@ -20,18 +20,9 @@
 #include <math.h>
 
 #include "../convert.h"
+#include "saturating.h"
 
 /* ---- formulas ---------------------------------------------------------- */
-
-static uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static int is_valid(const loss_shape *s)
 {
