@@ -6,7 +6,8 @@
  *
  * for each batch and head. Causal: the row of token i sees keys 0..i.
  *
- * Layout of q, k, v and out: contiguous [batch, heads, tokens, head_dim].
+ * q, k, v and out are [batch, heads, tokens, head_dim]: contiguous, unless
+ * strides say otherwise.
  */
 #ifndef ATTENTION_H
 #define ATTENTION_H
@@ -22,6 +23,23 @@ typedef struct attention_shape {
     int causal;                             /* 0: every row sees every key */
 } attention_shape;
 
+/* Elements from one batch, head and token to the next; the head_dim elements of
+ * a row lie behind each other. All 0: contiguous. Else positive multiples of 8
+ * that keep rows apart. So heads can be read where a linear layer wrote them,
+ * [batch, tokens, 3, heads, head_dim], without a copy that transposes. Variants
+ * that take contiguous tensors only say so in `unsupported`. */
+typedef struct attention_strides {
+    int64_t batch, head, token;
+} attention_strides;
+
+/* `strides`, or those of a contiguous tensor where it is all 0. */
+attention_strides attention_strides_of(const attention_shape *shape, attention_strides strides);
+
+/* For `unsupported` of variants that take contiguous tensors only: the reason
+ * if the args, of a forward and of a backward pass, have strides, else NULL. */
+const char *attention_forward_is_strided(const void *args);
+const char *attention_backward_is_strided(const void *args);
+
 /* q, k, v and out hold elements of dtype, and device memory is aligned to 16
  * bytes, as any allocation is. lse is NULL or gets, as f32 [batch, heads,
  * tokens], the natural logarithm of the sum of exp(scaled score) of each row:
@@ -31,7 +49,8 @@ typedef struct attention_forward_args {
     kernel_dtype dtype;
     const void *q, *k, *v;
     void *out;
-    float *lse;
+    float *lse; /* contiguous */
+    attention_strides qkv_strides, out_strides;
 } attention_forward_args;
 
 /* Operations of the two products, 4 * batch * heads * tokens^2 * head_dim, and
@@ -75,6 +94,8 @@ typedef struct attention_backward_args {
     const void *q, *k, *v, *out, *dout;
     const float *lse; /* [batch, heads, tokens] */
     void *dq, *dk, *dv;
+    attention_strides qkv_strides; /* q, k, v, dq, dk, dv */
+    attention_strides out_strides; /* out, dout */
 } attention_backward_args;
 
 /* Operations: 2.5 times the forward's, for five products instead of two (Dao,

@@ -33,6 +33,37 @@ uint64_t attention_forward_bytes(const attention_shape *shape, kernel_dtype dtyp
     return saturating_product(element_count(shape), 4 * kernel_dtype_bytes(dtype));
 }
 
+/* ---- strides ------------------------------------------------------------ */
+
+static int is_strided(attention_strides s)
+{
+    return s.batch || s.head || s.token;
+}
+
+attention_strides attention_strides_of(const attention_shape *shape, attention_strides strides)
+{
+    int64_t head = shape->tokens * shape->head_dim;
+    if (is_strided(strides)) return strides;
+    return (attention_strides){shape->heads * head, head, shape->head_dim};
+}
+
+static const char *contiguous_only(attention_strides qkv, attention_strides out)
+{
+    return is_strided(qkv) || is_strided(out) ? "takes contiguous tensors only" : NULL;
+}
+
+const char *attention_forward_is_strided(const void *args)
+{
+    const attention_forward_args *a = args;
+    return contiguous_only(a->qkv_strides, a->out_strides);
+}
+
+const char *attention_backward_is_strided(const void *args)
+{
+    const attention_backward_args *a = args;
+    return contiguous_only(a->qkv_strides, a->out_strides);
+}
+
 /* ---- oracle ------------------------------------------------------------ */
 
 /* One row; returns its log-sum-exp. */
