@@ -338,8 +338,13 @@ static norm_forward_args norm_args(const block_forward_args *a, const void *x,
 static attention_forward_args attention_args(const block_forward_args *a)
 {
     void *const *act = a->activations;
-    return (attention_forward_args){attention_of(&a->shape), a->dtype, act[BLOCK_Q], act[BLOCK_K],
-                                    act[BLOCK_V], act[BLOCK_ATTENTION], act[BLOCK_LSE]};
+    return (attention_forward_args){.shape = attention_of(&a->shape),
+                                    .dtype = a->dtype,
+                                    .q = act[BLOCK_Q],
+                                    .k = act[BLOCK_K],
+                                    .v = act[BLOCK_V],
+                                    .out = act[BLOCK_ATTENTION],
+                                    .lse = act[BLOCK_LSE]};
 }
 
 static int run_norm(const block_forward_args *a, const parts_choice *parts, void *workspace,
@@ -443,10 +448,17 @@ static norm_backward_args norm_backward(const block_backward_args *a, const void
 static attention_backward_args attention_backward(const block_backward_args *a)
 {
     void *const *act = a->activations, *const *grad = a->gradients;
-    return (attention_backward_args){attention_of(&a->shape), a->dtype, act[BLOCK_Q],
-                                     act[BLOCK_K], act[BLOCK_V], act[BLOCK_ATTENTION],
-                                     grad[BLOCK_ATTENTION], act[BLOCK_LSE], grad[BLOCK_Q],
-                                     grad[BLOCK_K], grad[BLOCK_V]};
+    return (attention_backward_args){.shape = attention_of(&a->shape),
+                                     .dtype = a->dtype,
+                                     .q = act[BLOCK_Q],
+                                     .k = act[BLOCK_K],
+                                     .v = act[BLOCK_V],
+                                     .out = act[BLOCK_ATTENTION],
+                                     .dout = grad[BLOCK_ATTENTION],
+                                     .lse = act[BLOCK_LSE],
+                                     .dq = grad[BLOCK_Q],
+                                     .dk = grad[BLOCK_K],
+                                     .dv = grad[BLOCK_V]};
 }
 
 static int run_norm_backward(const norm_backward_args *args, const parts_choice *parts,

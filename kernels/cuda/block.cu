@@ -195,7 +195,7 @@ part describe(const block_forward_args &a, int index, bool pads)
     case BLOCK_FORWARD_ATTENTION:
         return attention_forward_args{l.attention, a.dtype, act[BLOCK_Q], act[BLOCK_K],
                                       act[BLOCK_V], act[BLOCK_ATTENTION],
-                                      as_floats(act[BLOCK_LSE])};
+                                      as_floats(act[BLOCK_LSE]), {}, {}};
     case BLOCK_FORWARD_MERGE:
         return heads_part(a, l, false, 1, 1.0f, act[BLOCK_MERGED], act[BLOCK_ATTENTION], nullptr,
                           nullptr);
@@ -285,7 +285,7 @@ part describe(const block_backward_args &a, int index, bool pads)
         return attention_backward_args{l.attention, a.dtype, act[BLOCK_Q], act[BLOCK_K],
                                        act[BLOCK_V], act[BLOCK_ATTENTION], grad[BLOCK_ATTENTION],
                                        as_floats(act[BLOCK_LSE]), grad[BLOCK_Q], grad[BLOCK_K],
-                                       grad[BLOCK_V]};
+                                       grad[BLOCK_V], {}, {}};
     case BLOCK_BACKWARD_MERGE:
         return heads_part(a, l, false, 3, l.q_factor, grad[BLOCK_QKV], grad[BLOCK_Q],
                           grad[BLOCK_K], grad[BLOCK_V]);
