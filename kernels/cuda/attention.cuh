@@ -31,6 +31,9 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
+const char *attention_wgmma_unsupported(const void *args);
+int attention_wgmma_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
 size_t attention_backward_naive_workspace_bytes(const void *args);
 int attention_backward_naive_run(const void *args, void *workspace, void *state,
                                  kernel_stream stream);

@@ -1,6 +1,6 @@
 /*
  * ptx.cuh - one wrapper per PTX instruction that CUDA C++ has no word for.
- * sm_80 and later. Shared memory addresses are 32-bit, from ptx_shared_address.
+ * sm_80 and later, the last part sm_90a. Shared memory addresses are 32-bit, from ptx_shared_address.
  */
 #ifndef KERNEL_PTX_CUH
 #define KERNEL_PTX_CUH
@@ -132,5 +132,232 @@ __device__ __forceinline__ uint32_t ptx_opaque(uint32_t value)
     asm volatile("" : "+r"(value));
     return value;
 }
+
+/* ---- sm_90a: barriers in shared memory, the copy engine, wgmma ---------------- */
+
+/* mbarrier.init: a barrier of 8 bytes whose phase ends after `arrivals`. */
+__device__ __forceinline__ void ptx_barrier_init(uint32_t barrier, uint32_t arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
+
+/* fence.mbarrier_init: initialized barriers are visible to the copy engine. */
+__device__ __forceinline__ void ptx_barrier_init_fence()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* mbarrier.arrive: one arrival. */
+__device__ __forceinline__ void ptx_barrier_arrive(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* mbarrier.arrive.expect_tx: one arrival, and the phase waits for so many bytes
+ * of the copy engine. */
+__device__ __forceinline__ void ptx_barrier_arrive_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                 "r"(bytes)
+                 : "memory");
+}
+
+/* mbarrier.try_wait: until the phase of this parity has ended. The phase before
+ * the first has parity 1 and has ended. */
+__device__ __forceinline__ void ptx_barrier_wait(uint32_t barrier, uint32_t parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "wait:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra wait;\n"
+                 "}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+/* bar.sync: waits until `threads` of the block have come to barrier id, 1 to 15. */
+__device__ __forceinline__ void ptx_named_barrier_sync(int id, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* bar.arrive: comes to it and goes on. */
+__device__ __forceinline__ void ptx_named_barrier_arrive(int id, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* cp.async.bulk.tensor: a box of a tensor of 4 dimensions to shared memory,
+ * what lies outside as 0; its bytes count for the barrier. */
+__device__ __forceinline__ void ptx_load_box(uint32_t shared, const void *tensor_map,
+                                             uint32_t barrier, int x, int y, int z, int w)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared),
+                 "l"(tensor_map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
+/* cp.async.bulk.tensor: a box from shared memory, what lies outside is left out. */
+__device__ __forceinline__ void ptx_store_box(const void *tensor_map, uint32_t shared, int x,
+                                              int y, int z, int w)
+{
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
+                 "[%0, {%2, %3, %4, %5}], [%1];" ::"l"(tensor_map),
+                 "r"(shared), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
+/* cp.async.bulk.commit_group and wait_group.read: until the shared memory of
+ * this thread's stores may be written again. */
+__device__ __forceinline__ void ptx_store_box_wait_read()
+{
+    asm volatile("cp.async.bulk.commit_group;\n"
+                 "cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+/* fence.proxy.async: shared memory written by this thread is visible to the
+ * copy engine and to wgmma. */
+__device__ __forceinline__ void ptx_async_proxy_fence()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* prefetch.tensormap: the map will be used soon. */
+__device__ __forceinline__ void ptx_prefetch_tensor_map(const void *tensor_map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(tensor_map) : "memory");
+}
+
+/* setmaxnreg: this warpgroup's registers a thread, a multiple of 8. */
+template <int REGISTERS>
+__device__ __forceinline__ void ptx_registers_give_up()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS>
+__device__ __forceinline__ void ptx_registers_claim()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+/* wgmma.fence: orders register accesses before the next wgmma. */
+__device__ __forceinline__ void ptx_wgmma_fence()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+/* wgmma.commit_group: closes the group of the wgmma so far. */
+__device__ __forceinline__ void ptx_wgmma_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/* wgmma.wait_group: until at most PENDING groups are on the way. */
+template <int PENDING>
+__device__ __forceinline__ void ptx_wgmma_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+/* No instruction: the compiler moves no access to these registers across. */
+template <int COUNT>
+__device__ __forceinline__ void ptx_registers_fence(float (&registers)[COUNT])
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) asm volatile("" : "+f"(registers[i])::"memory");
+}
+
+/* wgmma's matrix descriptor of a tile of 128-byte rows, 128-byte swizzle, at a
+ * multiple of 1024 bytes. Groups of 8 rows lie behind each other. Operand with
+ * the products' depth along the row: 32 bytes on for each step of 16. Operand
+ * with the depth down the rows: 2048 bytes on for each step, and block_bytes is
+ * from 64 columns to the next 64. */
+__device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32_t block_bytes)
+{
+    constexpr uint64_t SWIZZLE_128 = uint64_t(1) << 62, GROUP_BYTES = 1024;
+    return SWIZZLE_128 | GROUP_BYTES >> 4 << 32 | uint64_t(block_bytes >> 4) << 16 |
+           (shared & 0x3ffff) >> 4;
+}
+
+#define PTX_OPERANDS_0_TO_31 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PTX_OPERANDS_32_TO_63 \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PTX_OPERANDS_64_TO_87 \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87"
+#define PTX_SUMS_8(d, i)                                                                       \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+#define PTX_SUMS_32(d, i) \
+    PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16), PTX_SUMS_8(d, i + 24)
+#define PTX_SUMS_24(d, i) PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16)
+
+/* The two forms of wgmma for one number of columns and one type, see below. */
+#define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, ...)                        \
+    __device__ __forceinline__ void ptx_wgmma_shared(float(&d)[COLUMNS / 2], uint64_t a,         \
+                                                     uint64_t b, int accumulate, TYPE)           \
+    {                                                                                            \
+        asm volatile("{\n"                                                                       \
+                     ".reg .pred add;\n"                                                         \
+                     "setp.ne.b32 add, " A2 ", 0;\n"                                             \
+                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." NAME "." NAME       \
+                     " {" OPERANDS "}, " A0 ", " A1 ", add, 1, 1, 0, 0;\n"                       \
+                     "}"                                                                         \
+                     : __VA_ARGS__                                                               \
+                     : "l"(a), "l"(b), "r"(accumulate));                                         \
+    }                                                                                            \
+    __device__ __forceinline__ void ptx_wgmma_registers(                                         \
+        float(&d)[COLUMNS / 2], const uint32_t(&a)[4], uint64_t b, TYPE)                         \
+    {                                                                                            \
+        asm volatile("{\n"                                                                       \
+                     ".reg .pred add;\n"                                                         \
+                     "setp.eq.b32 add, 0, 0;\n"                                                  \
+                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." NAME "." NAME       \
+                     " {" OPERANDS "}, {" A0 ", " A1 ", " A2 ", " A3 "}, " A4                    \
+                     ", add, 1, 1, 1;\n"                                                         \
+                     "}"                                                                         \
+                     : __VA_ARGS__                                                               \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                      \
+    }
+
+/* wgmma.mma_async m64nNk16, f32 accumulators: d[64, N] (+)= a[64, 16] b[16, N].
+ * Warp w of the warpgroup holds rows 16w to 16w+15, each as N/8 m16n8
+ * accumulators of mma.sync behind each other.
+ * ptx_wgmma_shared: both operands by descriptors, depth along their rows.
+ * ptx_wgmma_registers: a as mma.sync's operand, b by descriptor, depth down its
+ * rows. The last argument's type is the elements'. */
+PTX_WGMMA(64, __nv_bfloat16, "bf16",
+          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
+          PTX_SUMS_32(d, 0))
+PTX_WGMMA(64, __half, "f16",
+          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
+          PTX_SUMS_32(d, 0))
+PTX_WGMMA(128, __nv_bfloat16, "bf16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
+          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
+PTX_WGMMA(128, __half, "f16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
+          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
+PTX_WGMMA(176, __nv_bfloat16, "bf16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
+          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
+PTX_WGMMA(176, __half, "f16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
+          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
+
+#undef PTX_WGMMA
+#undef PTX_SUMS_8
+#undef PTX_SUMS_24
+#undef PTX_SUMS_32
+#undef PTX_OPERANDS_0_TO_31
+#undef PTX_OPERANDS_32_TO_63
+#undef PTX_OPERANDS_64_TO_87
 
 #endif

@@ -1,0 +1,656 @@
+/*
+ * attention_wgmma.cu - attention forward by the warpgroup products of sm_90a.
+ *
+ * 1. wgmma  One kernel, no scores in memory, organized as in Shah et al.,
+ *           "FlashAttention-3: fast and accurate attention with asynchrony and
+ *           low-precision", 2024. One warp keeps the copy engine filling two
+ *           stages of K and V; two or three warpgroups of 64 query rows each
+ *           compute. Two overlaps hide the softmax, which costs as much time as
+ *           the products: within a warpgroup the next tile's scores are on
+ *           their way during this tile's second product, and between
+ *           warpgroups a token lets one issue its products while the others
+ *           are at their exponentials.
+ *
+ * Teaches: tensor cores that read operands from swizzled shared memory by
+ * themselves leave the registers to accumulators (240 a thread, which the
+ * loading warps give up); the copy engine takes strides and ragged ends, so
+ * that no thread computes an address; a persistent block loads its next rows
+ * while it finishes the last.
+ *
+ * Bound by the tensor cores at head_dim 128, and by them and the exponentials
+ * in equal parts at 64: 256 operations a score, which the tensor cores do in
+ * the time of one exponential, 16 scores a cycle and multiprocessor.
+ */
+#include "attention.cuh"
+#include "ptx.cuh"
+#include "tensor_map.cuh"
+
+namespace {
+
+constexpr float LN_2 = 0.69314718055994530942f;
+constexpr int GROUP_THREADS = 128; /* a warpgroup */
+constexpr int GROUP_ROWS = 64;     /* of wgmma */
+constexpr int STAGES = 2;
+constexpr int HALF_BYTES = 128; /* a row of 64 elements: what one swizzled box holds */
+
+/* How a block is cut: as many query rows and keys as registers and shared
+ * memory hold. Causal rows get fewer keys a tile, since what lies beyond the
+ * diagonal is computed in vain. */
+template <int D, bool CAUSAL>
+struct plan {
+    static constexpr int GROUPS = D == 128 ? 2 : 3; /* of consumers */
+    static constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
+    static constexpr int ROWS = GROUPS * GROUP_ROWS;
+    static constexpr int KEYS = D == 128 && !CAUSAL ? 176 : 128;
+    static constexpr int HALVES = D / 64;
+    static constexpr int ROWS_BYTES = GROUP_ROWS * D * 2;
+    static constexpr int TILE_BYTES = KEYS * D * 2;
+    static constexpr int LOADER_REGISTERS = GROUPS == 2 ? 24 : 32;
+    static constexpr int CONSUMER_REGISTERS = GROUPS == 2 ? 240 : 160;
+};
+
+template <typename P>
+struct shared_memory {
+    char q[P::GROUPS][P::ROWS_BYTES]; /* each group's rows become its rows of the output */
+    char k[STAGES][P::TILE_BYTES];
+    char v[STAGES][P::TILE_BYTES];
+    uint64_t q_full, q_empty;
+    uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+};
+
+constexpr int ALIGNMENT = 1024; /* of swizzled tiles */
+
+/* Blocks of rows are taken section by section: the heads of a section have
+ * their K and V in the L2 cache while all multiprocessors work on them. */
+struct arguments {
+    float *lse;
+    int tokens, heads;
+    unsigned all_heads, section_heads; /* batch * heads; of them in a section */
+    unsigned row_blocks;               /* per head */
+    float log2_scale;                  /* scores times this are exponents of 2 */
+};
+
+struct maps {
+    CUtensorMap q, k, v, out;
+};
+
+/* Which stage of a ring is next, and the parity of its barriers. */
+struct ring {
+    unsigned stage, parity;
+    __device__ __forceinline__ void advance()
+    {
+        stage ^= 1;
+        parity ^= stage ^ 1;
+    }
+};
+static_assert(STAGES == 2, "ring::advance");
+
+struct position {
+    int head, batch, first_row;
+    unsigned index; /* of the head, in the whole batch */
+    int key_tiles, masked_tiles;
+};
+
+/* Of causal rows the longest first, so that the short ones fill the end. */
+template <typename P, bool CAUSAL>
+__device__ __forceinline__ position locate(const arguments &a, unsigned block)
+{
+    unsigned section = block / (a.section_heads * a.row_blocks);
+    unsigned inner = block - section * (a.section_heads * a.row_blocks);
+    unsigned first_head = section * a.section_heads;
+    unsigned heads = min(a.section_heads, a.all_heads - first_head);
+    unsigned row_block = inner / heads;
+    position at;
+    at.index = first_head + inner - row_block * heads;
+    if (CAUSAL) row_block = a.row_blocks - 1 - row_block;
+    at.batch = static_cast<int>(at.index) / a.heads;
+    at.head = static_cast<int>(at.index) - at.batch * a.heads;
+    at.first_row = static_cast<int>(row_block) * P::ROWS;
+    int keys = CAUSAL ? min(at.first_row + P::ROWS, a.tokens) : a.tokens;
+    at.key_tiles = (keys + P::KEYS - 1) / P::KEYS;
+    at.masked_tiles = at.key_tiles - (CAUSAL ? at.first_row : a.tokens) / P::KEYS;
+    return at;
+}
+
+/* The blocks of rows that this block does: every gridDim.x-th, in turns from
+ * the left and from the right, since of causal rows the first is the longest. */
+struct schedule {
+    unsigned round, blocks;
+    __device__ __forceinline__ unsigned block() const
+    {
+        unsigned turn = round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+        return round * gridDim.x + turn;
+    }
+    /* The last round may end before this block's turn. */
+    __device__ __forceinline__ bool has_block() const { return block() < blocks; }
+};
+
+__device__ __forceinline__ unsigned blocks_of(const arguments &a)
+{
+    return a.all_heads * a.row_blocks;
+}
+
+/* ---- the loading warp ------------------------------------------------------------ */
+
+template <typename P>
+__device__ __forceinline__ void load_rows(const maps &m, shared_memory<P> &s, const position &at)
+{
+    uint32_t full = ptx_shared_address(&s.q_full);
+    ptx_barrier_arrive_expect(full, P::GROUPS * P::ROWS_BYTES);
+    for (int group = 0; group < P::GROUPS; group++)
+        for (int half = 0; half < P::HALVES; half++)
+            ptx_load_box(ptx_shared_address(s.q[group]) + half * (GROUP_ROWS * HALF_BYTES), &m.q,
+                         full, half * 64, at.first_row + group * GROUP_ROWS, at.head, at.batch);
+}
+
+template <typename P>
+__device__ __forceinline__ void load_keys(const CUtensorMap &map, char *tile, uint64_t &full,
+                                          const position &at, int index)
+{
+    uint32_t barrier = ptx_shared_address(&full);
+    ptx_barrier_arrive_expect(barrier, P::TILE_BYTES);
+    for (int half = 0; half < P::HALVES; half++)
+        ptx_load_box(ptx_shared_address(tile) + half * (P::KEYS * HALF_BYTES), &map, barrier,
+                     half * 64, index * P::KEYS, at.head, at.batch);
+}
+
+/* K one tile ahead of V, as the consumers take them. Tiles from the right, so
+ * that the masked ones come first. */
+template <typename P, bool CAUSAL>
+__device__ __forceinline__ void load_everything(const arguments &a, const maps &m,
+                                                shared_memory<P> &s)
+{
+    ring k = {0, 1}, v = {0, 1};
+    unsigned q_parity = 1;
+    for (schedule next = {0, blocks_of(a)}; next.has_block(); next.round++) {
+        position at = locate<P, CAUSAL>(a, next.block());
+        for (int index = at.key_tiles; index >= 0; index--) {
+            if (index > 0) {
+                ptx_barrier_wait(ptx_shared_address(&s.k_empty[k.stage]), k.parity);
+                load_keys<P>(m.k, s.k[k.stage], s.k_full[k.stage], at, index - 1);
+                k.advance();
+            }
+            if (index == at.key_tiles) {
+                ptx_barrier_wait(ptx_shared_address(&s.q_empty), q_parity);
+                load_rows(m, s, at);
+                q_parity ^= 1;
+            } else {
+                ptx_barrier_wait(ptx_shared_address(&s.v_empty[v.stage]), v.parity);
+                load_keys<P>(m.v, s.v[v.stage], s.v_full[v.stage], at, index);
+                v.advance();
+            }
+        }
+    }
+}
+
+/* ---- the consumers ----------------------------------------------------------------- */
+
+/* Named barriers: one for each group's turn to issue products, one for each
+ * group alone. */
+constexpr int TURN_BARRIER = 1, GROUP_BARRIER = 4;
+
+template <typename P>
+__device__ __forceinline__ void take_turn(int group)
+{
+    ptx_named_barrier_sync(TURN_BARRIER + group, 2 * GROUP_THREADS);
+}
+
+template <typename P>
+__device__ __forceinline__ void pass_turn(int group)
+{
+    ptx_named_barrier_arrive(TURN_BARRIER + (group + 1) % P::GROUPS, 2 * GROUP_THREADS);
+}
+
+/* One arrival a warp. */
+__device__ __forceinline__ void release(uint64_t &empty)
+{
+    if (threadIdx.x % 32 == 0) ptx_barrier_arrive(ptx_shared_address(&empty));
+}
+
+/* What a thread keeps of its rows lane / 4 and lane / 4 + 8 of its warp's 16. */
+template <int D>
+struct row_state {
+    float out[D / 2];   /* not yet divided by sum */
+    float max[2];       /* of the unscaled scores */
+    float sum[2];       /* of this thread's columns only */
+    float rescaling[2]; /* of out, by the last tile's new maximum */
+};
+
+template <typename T, typename P, int D>
+__device__ __forceinline__ void issue_scores(uint32_t q, uint32_t k, float (&scores)[P::KEYS / 2])
+{
+#pragma unroll
+    for (int column = 0; column < D; column += 16) {
+        uint32_t half = column / 64, inside = column % 64 * 2;
+        ptx_wgmma_shared(scores,
+                         ptx_wgmma_descriptor(q + half * (GROUP_ROWS * HALF_BYTES) + inside, 16),
+                         ptx_wgmma_descriptor(k + half * (P::KEYS * HALF_BYTES) + inside, 16),
+                         column > 0, T());
+    }
+    ptx_wgmma_commit();
+}
+
+template <typename T, typename P, int D>
+__device__ __forceinline__ void issue_output(const uint32_t (&probabilities)[P::KEYS / 16][4],
+                                             uint32_t v, float (&out)[D / 2])
+{
+#pragma unroll
+    for (int step = 0; step < P::KEYS / 16; step++)
+        ptx_wgmma_registers(
+            out, probabilities[step],
+            ptx_wgmma_descriptor(v + step * (16 * HALF_BYTES), P::KEYS * HALF_BYTES), T());
+    ptx_wgmma_commit();
+}
+
+/* Hides keys at or beyond `visible` (of the lower row; of the upper one 8 more
+ * if causal), counted from the tile's first key. */
+template <bool CAUSAL, int COUNT>
+__device__ __forceinline__ void mask_scores(float (&scores)[COUNT], int visible, int tokens_left)
+{
+    int column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int end = (CAUSAL ? min(visible + half * 8, tokens_left) : tokens_left) - column;
+#pragma unroll
+        for (int n = 0; n < COUNT / 4; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (n * 8 + i >= end) scores[n * 4 + half * 2 + i] = -INFINITY;
+    }
+}
+
+__device__ __forceinline__ float quad_max(float value)
+{
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float value)
+{
+    value += __shfl_xor_sync(0xffffffffu, value, 1);
+    return value + __shfl_xor_sync(0xffffffffu, value, 2);
+}
+
+/* The largest score of a row among this thread's, by two chains. */
+template <int COUNT>
+__device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int half, float start)
+{
+    float even = start, odd = start;
+#pragma unroll
+    for (int n = half * 2; n < COUNT; n += 4) {
+        even = fmaxf(even, scores[n]);
+        odd = fmaxf(odd, scores[n + 1]);
+    }
+    return fmaxf(even, odd);
+}
+
+/* The online softmax step (Milakov and Gimelshein, "Online normalizer
+ * calculation for softmax", 2018): scores become probabilities relative to the
+ * new maximum. Where every key so far is masked that is -infinity, and 0 stands
+ * in for it. */
+template <int D, bool MASKED, int COUNT>
+__device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state<D> &rows,
+                                               float log2_scale)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float largest = quad_max(largest_of(scores, half, rows.max[half]));
+        float base = MASKED && largest == -INFINITY ? 0.0f : largest * log2_scale;
+        rows.rescaling[half] = ptx_exp2(fmaf(rows.max[half], log2_scale, -base));
+        rows.max[half] = largest;
+        float even = 0.0f, odd = 0.0f;
+#pragma unroll
+        for (int n = half * 2; n < COUNT; n += 4) {
+            scores[n] = ptx_exp2(fmaf(scores[n], log2_scale, -base));
+            scores[n + 1] = ptx_exp2(fmaf(scores[n + 1], log2_scale, -base));
+            even += scores[n];
+            odd += scores[n + 1];
+        }
+        rows.sum[half] = fmaf(rows.sum[half], rows.rescaling[half], even + odd);
+    }
+}
+
+template <int D>
+__device__ __forceinline__ void rescale_output(row_state<D> &rows)
+{
+#pragma unroll
+    for (int i = 0; i < D / 2; i++) rows.out[i] *= rows.rescaling[i / 2 % 2];
+}
+
+/* Two accumulators of 8 columns are the A operand of a step of 16 keys. */
+template <typename T, int COUNT>
+__device__ __forceinline__ void round_probabilities(const float (&scores)[COUNT],
+                                                    uint32_t (&probabilities)[COUNT / 8][4])
+{
+#pragma unroll
+    for (int step = 0; step < COUNT / 8; step++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            probabilities[step][i] =
+                ptx_pack(scores[step * 8 + i * 2], scores[step * 8 + i * 2 + 1], T());
+}
+
+/* One consumer warpgroup. */
+template <typename T, int D, bool CAUSAL>
+struct consumer {
+    using P = plan<D, CAUSAL>;
+    const arguments &a;
+    const maps &m;
+    shared_memory<P> &s;
+    const int group;
+    ring k, v;
+    row_state<D> rows;
+    float scores[P::KEYS / 2];
+    uint32_t probabilities[P::KEYS / 16][4];
+
+    /* This thread's lower row, counted from the block's first. */
+    __device__ __forceinline__ int row() const
+    {
+        return group * GROUP_ROWS + threadIdx.x % GROUP_THREADS / 32 * 16 + threadIdx.x % 32 / 4;
+    }
+
+    __device__ __forceinline__ uint32_t q_tile() const { return ptx_shared_address(s.q[group]); }
+
+    template <bool MASKED>
+    __device__ __forceinline__ void mask_and_update(const position &at, int index)
+    {
+        if (MASKED)
+            mask_scores<CAUSAL>(scores, at.first_row + row() + 1 - index * P::KEYS,
+                                a.tokens - index * P::KEYS);
+        update_softmax<D, MASKED>(scores, rows, a.log2_scale);
+    }
+
+    __device__ __forceinline__ void first_tile(const position &at)
+    {
+        ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
+        take_turn<P>(group);
+        ptx_wgmma_fence();
+        issue_scores<T, P, D>(q_tile(), ptx_shared_address(s.k[k.stage]), scores);
+        pass_turn<P>(group);
+        ptx_wgmma_wait<0>();
+        ptx_registers_fence(scores);
+        release(s.k_empty[k.stage]);
+        k.advance();
+        if (at.masked_tiles > 0)
+            mask_and_update<true>(at, at.key_tiles - 1);
+        else
+            mask_and_update<false>(at, at.key_tiles - 1);
+        round_probabilities<T>(scores, probabilities);
+    }
+
+    /* The scores of tile `index`, and meanwhile the output of the one before. */
+    template <bool MASKED>
+    __device__ __forceinline__ void next_tile(const position &at, int index)
+    {
+        ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
+        take_turn<P>(group);
+        ptx_registers_fence(rows.out);
+        ptx_wgmma_fence();
+        issue_scores<T, P, D>(q_tile(), ptx_shared_address(s.k[k.stage]), scores);
+        ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
+        issue_output<T, P, D>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        pass_turn<P>(group);
+        ptx_wgmma_wait<1>();
+        ptx_registers_fence(scores);
+        release(s.k_empty[k.stage]);
+        k.advance();
+        mask_and_update<MASKED>(at, index);
+        ptx_wgmma_wait<0>();
+        ptx_registers_fence(rows.out);
+        release(s.v_empty[v.stage]);
+        v.advance();
+        round_probabilities<T>(scores, probabilities);
+        rescale_output(rows);
+    }
+
+    __device__ __forceinline__ void last_output()
+    {
+        ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
+        ptx_registers_fence(rows.out);
+        ptx_wgmma_fence();
+        issue_output<T, P, D>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        ptx_wgmma_wait<0>();
+        ptx_registers_fence(rows.out);
+        release(s.v_empty[v.stage]);
+        v.advance();
+    }
+
+    /* Divides by the sums, into the group's part of the Q tile, swizzled as the
+     * copy engine expects. */
+    __device__ __forceinline__ void stage_rows(const position &at)
+    {
+        int tile_row = row() - group * GROUP_ROWS, lane = threadIdx.x % 32;
+#pragma unroll
+        for (int half = 0; half < 2; half++, tile_row += 8) {
+            float sum = quad_sum(rows.sum[half]), inverse = 1.0f / sum;
+            char *target = s.q[group] + tile_row * HALF_BYTES + lane % 4 * 4;
+#pragma unroll
+            for (int n = 0; n < D / 8; n++)
+                *reinterpret_cast<uint32_t *>(target + n / 8 * (GROUP_ROWS * HALF_BYTES) +
+                                              ((n % 8 ^ tile_row % 8) << 4)) =
+                    ptx_pack(rows.out[n * 4 + half * 2] * inverse,
+                             rows.out[n * 4 + half * 2 + 1] * inverse, T());
+            int token = at.first_row + group * GROUP_ROWS + tile_row;
+            if (a.lse && lane % 4 == 0 && token < a.tokens)
+                a.lse[static_cast<int64_t>(at.index) * a.tokens + token] =
+                    rows.max[half] * a.log2_scale * LN_2 + logf(sum);
+        }
+    }
+
+    /* One thread hands the rows to the copy engine, and the tile back to the
+     * loader once they have been read. */
+    __device__ __forceinline__ void store_rows(const position &at)
+    {
+        ptx_named_barrier_sync(GROUP_BARRIER + group, GROUP_THREADS); /* every warp has used Q */
+        stage_rows(at);
+        ptx_async_proxy_fence();
+        ptx_named_barrier_sync(GROUP_BARRIER + group, GROUP_THREADS);
+        if (threadIdx.x % GROUP_THREADS == 0) {
+            for (int half = 0; half < P::HALVES; half++)
+                ptx_store_box(&m.out, q_tile() + half * (GROUP_ROWS * HALF_BYTES), half * 64,
+                              at.first_row + group * GROUP_ROWS, at.head, at.batch);
+            ptx_store_box_wait_read();
+            ptx_barrier_arrive(ptx_shared_address(&s.q_empty));
+        }
+    }
+
+    __device__ __forceinline__ void rows_of_block(const position &at)
+    {
+#pragma unroll
+        for (int i = 0; i < D / 2; i++) rows.out[i] = 0.0f;
+        rows.max[0] = rows.max[1] = -INFINITY;
+        rows.sum[0] = rows.sum[1] = 0.0f;
+        first_tile(at);
+        int index = at.key_tiles - 2;
+        for (; index >= at.key_tiles - at.masked_tiles; index--) next_tile<true>(at, index);
+        for (; index >= 0; index--) next_tile<false>(at, index);
+        last_output();
+        store_rows(at);
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        unsigned q_parity = 0;
+        if (group == P::GROUPS - 1) pass_turn<P>(group);
+        for (schedule next = {0, blocks_of(a)}; next.has_block(); next.round++) {
+            ptx_barrier_wait(ptx_shared_address(&s.q_full), q_parity);
+            q_parity ^= 1;
+            rows_of_block(locate<P, CAUSAL>(a, next.block()));
+        }
+    }
+};
+
+/* ---- the kernel -------------------------------------------------------------------- */
+
+template <typename P>
+__device__ __forceinline__ void init_barriers(shared_memory<P> &s)
+{
+    constexpr uint32_t WARPS = P::GROUPS * (GROUP_THREADS / 32);
+    ptx_barrier_init(ptx_shared_address(&s.q_full), 1);
+    ptx_barrier_init(ptx_shared_address(&s.q_empty), P::GROUPS);
+    for (int stage = 0; stage < STAGES; stage++) {
+        ptx_barrier_init(ptx_shared_address(&s.k_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.v_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.k_empty[stage]), WARPS);
+        ptx_barrier_init(ptx_shared_address(&s.v_empty[stage]), WARPS);
+    }
+    ptx_barrier_init_fence();
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define BUILT_FOR_WGMMA 1
+#else
+#define BUILT_FOR_WGMMA 0
+#endif
+
+/* Whether the code that the driver chose has the kernel's body. */
+__device__ const int built_for_wgmma = BUILT_FOR_WGMMA;
+
+template <typename T, int D, bool CAUSAL>
+__global__ void __launch_bounds__(plan<D, CAUSAL>::THREADS, 1)
+    forward_kernel(const __grid_constant__ arguments a, const __grid_constant__ maps m)
+{
+#if BUILT_FOR_WGMMA
+    using P = plan<D, CAUSAL>;
+    extern __shared__ char memory[];
+    uint32_t padding = -ptx_shared_address(memory) % ALIGNMENT;
+    shared_memory<P> &s = *reinterpret_cast<shared_memory<P> *>(memory + padding);
+    if (threadIdx.x == 0) init_barriers(s);
+    __syncthreads();
+    if (threadIdx.x < GROUP_THREADS) {
+        ptx_registers_give_up<P::LOADER_REGISTERS>();
+        if (threadIdx.x == 0) load_everything<P, CAUSAL>(a, m, s);
+    } else {
+        ptx_registers_claim<P::CONSUMER_REGISTERS>();
+        consumer<T, D, CAUSAL> work = {
+            a, m, s, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, {0, 0}, {0, 0}, {}, {}, {}};
+        work.run();
+    }
+#endif
+}
+
+tensor_4d tensor_of(const void *data, const attention_shape &s, attention_strides strides)
+{
+    attention_strides full = attention_strides_of(&s, strides);
+    auto size = [](int64_t elements) { return static_cast<cuuint64_t>(elements); };
+    return {data,
+            {size(s.head_dim), size(s.tokens), size(s.heads), size(s.batch)},
+            {full.token, full.head, full.batch}};
+}
+
+template <typename P>
+int encode_maps(const attention_forward_args &args, maps *m)
+{
+    const attention_shape &s = args.shape;
+    const struct {
+        CUtensorMap *map;
+        const void *data;
+        attention_strides strides;
+        unsigned rows;
+    } tensors[] = {{&m->q, args.q, args.qkv_strides, GROUP_ROWS},
+                   {&m->k, args.k, args.qkv_strides, P::KEYS},
+                   {&m->v, args.v, args.qkv_strides, P::KEYS},
+                   {&m->out, args.out, args.out_strides, GROUP_ROWS}};
+    for (auto &t : tensors) {
+        int code = tensor_map_encode(t.map, tensor_of(t.data, s, t.strides), args.dtype, t.rows);
+        if (code != KERNEL_OK) return code;
+    }
+    return KERNEL_OK;
+}
+
+/* K and V of a section take at most half of the L2 cache. */
+unsigned section_heads(const attention_shape &s, int l2_bytes)
+{
+    int64_t head_bytes = s.tokens * s.head_dim * 4, heads = s.batch * s.heads;
+    int64_t fitting = l2_bytes / 2 / head_bytes;
+    return static_cast<unsigned>(fitting < 1 ? 1 : fitting > heads ? heads : fitting);
+}
+
+struct device_limits {
+    int multiprocessors, l2_bytes;
+};
+
+cudaError_t current_device(device_limits *limits)
+{
+    int device;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&limits->multiprocessors, cudaDevAttrMultiProcessorCount,
+                                       device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&limits->l2_bytes, cudaDevAttrL2CacheSize, device);
+    return error;
+}
+
+template <typename T, int D, bool CAUSAL>
+int launch(const attention_forward_args &args, kernel_stream stream)
+{
+    using P = plan<D, CAUSAL>;
+    const attention_shape &s = args.shape;
+    constexpr int shared_bytes = sizeof(shared_memory<P>) + ALIGNMENT;
+    auto kernel = forward_kernel<T, D, CAUSAL>;
+    maps m;
+    device_limits device;
+    cudaError_t error = current_device(&device);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     shared_bytes);
+    if (error != cudaSuccess) return error;
+    int code = encode_maps<P>(args, &m);
+    if (code != KERNEL_OK) return code;
+    int64_t row_blocks = attention_ceil_div(s.tokens, P::ROWS);
+    int64_t blocks = row_blocks * s.batch * s.heads;
+    if (!attention_fits_grid(blocks + device.multiprocessors)) return KERNEL_ERROR_ARGUMENT;
+    arguments a = {args.lse,
+                   static_cast<int>(s.tokens),
+                   static_cast<int>(s.heads),
+                   static_cast<unsigned>(s.batch * s.heads),
+                   section_heads(s, device.l2_bytes),
+                   static_cast<unsigned>(row_blocks),
+                   attention_scale(s) * ATTENTION_LOG2_E};
+    int64_t grid = blocks < device.multiprocessors ? blocks : device.multiprocessors;
+    kernel<<<static_cast<unsigned>(grid), P::THREADS, shared_bytes, stream>>>(a, m);
+    return cudaGetLastError();
+}
+
+template <typename T, int D>
+int launch_causal(const attention_forward_args &args, kernel_stream stream)
+{
+    return args.shape.causal ? launch<T, D, true>(args, stream) : launch<T, D, false>(args, stream);
+}
+
+template <typename T>
+int launch_dim(const attention_forward_args &args, kernel_stream stream)
+{
+    return args.shape.head_dim == 64 ? launch_causal<T, 64>(args, stream)
+                                     : launch_causal<T, 128>(args, stream);
+}
+
+bool has_body()
+{
+    int built = 0;
+    return cudaMemcpyFromSymbol(&built, built_for_wgmma, sizeof built) == cudaSuccess && built;
+}
+
+} // namespace
+
+const char *attention_wgmma_unsupported(const void *args)
+{
+    const attention_shape &s = static_cast<const attention_forward_args *>(args)->shape;
+    static const bool built = has_body();
+    if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
+    if (s.head_dim != 64 && s.head_dim != 128) return "wgmma takes head_dim 64 and 128";
+    return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
+}
+
+int attention_wgmma_run(const void *args, void *, void *, kernel_stream stream)
+{
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
+    if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
+        return KERNEL_ERROR_ARGUMENT;
+    switch (a.dtype) {
+    case KERNEL_F16: return launch_dim<__half>(a, stream);
+    case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
+    default: return KERNEL_ERROR_ARGUMENT;
+    }
+}
