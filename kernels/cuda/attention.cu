@@ -28,7 +28,8 @@ static const kernel_variant forward_rows[] = {
     {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,
      attention_mma_unsupported, nullptr, nullptr, nullptr, attention_mma_run},
     {"wgmma", "online softmax overlapped with warpgroup products (wgmma), loads by TMA", HALVES, 90, 1,
-     attention_wgmma_unsupported, nullptr, nullptr, nullptr, attention_wgmma_run},
+     attention_wgmma_unsupported, nullptr, attention_wgmma_prepare, attention_wgmma_release,
+     attention_wgmma_run},
 };
 
 extern "C" const kernel_table attention_forward_cuda = {forward_rows,

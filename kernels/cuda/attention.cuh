@@ -32,6 +32,8 @@ const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
 const char *attention_wgmma_unsupported(const void *args);
+int attention_wgmma_prepare(const void *args, void **state);
+void attention_wgmma_release(void *state);
 int attention_wgmma_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
 size_t attention_backward_naive_workspace_bytes(const void *args);

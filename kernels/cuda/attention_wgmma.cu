@@ -21,6 +21,11 @@
  * in equal parts at 64: 256 operations a score, which the tensor cores do in
  * the time of one exponential, 16 scores a cycle and multiprocessor.
  */
+#include <algorithm>
+#include <memory>
+#include <queue>
+#include <vector>
+
 #include "attention.cuh"
 #include "ptx.cuh"
 #include "tensor_map.cuh"
@@ -67,7 +72,9 @@ struct arguments {
     int tokens, heads;
     unsigned all_heads, section_heads; /* batch * heads; of them in a section */
     unsigned row_blocks;               /* per head */
-    float log2_scale;                  /* scores times this are exponents of 2 */
+    const unsigned *order;             /* [rounds, gridDim.x]; NULL: one after the other */
+    unsigned rounds;
+    float log2_scale; /* scores times this are exponents of 2 */
 };
 
 struct maps {
@@ -91,14 +98,23 @@ struct position {
     int key_tiles, masked_tiles;
 };
 
+/* What the rows from first_row on see. */
+template <typename P, bool CAUSAL>
+__host__ __device__ constexpr int key_tiles(int first_row, int tokens)
+{
+    int keys = CAUSAL && first_row + P::ROWS < tokens ? first_row + P::ROWS : tokens;
+    return (keys + P::KEYS - 1) / P::KEYS;
+}
+
 /* Of causal rows the longest first, so that the short ones fill the end. */
 template <typename P, bool CAUSAL>
-__device__ __forceinline__ position locate(const arguments &a, unsigned block)
+__host__ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
 {
     unsigned section = block / (a.section_heads * a.row_blocks);
     unsigned inner = block - section * (a.section_heads * a.row_blocks);
     unsigned first_head = section * a.section_heads;
-    unsigned heads = min(a.section_heads, a.all_heads - first_head);
+    unsigned heads = a.all_heads - first_head;
+    if (heads > a.section_heads) heads = a.section_heads;
     unsigned row_block = inner / heads;
     position at;
     at.index = first_head + inner - row_block * heads;
@@ -106,29 +122,39 @@ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
     at.batch = static_cast<int>(at.index) / a.heads;
     at.head = static_cast<int>(at.index) - at.batch * a.heads;
     at.first_row = static_cast<int>(row_block) * P::ROWS;
-    int keys = CAUSAL ? min(at.first_row + P::ROWS, a.tokens) : a.tokens;
-    at.key_tiles = (keys + P::KEYS - 1) / P::KEYS;
+    at.key_tiles = key_tiles<P, CAUSAL>(at.first_row, a.tokens);
     at.masked_tiles = at.key_tiles - (CAUSAL ? at.first_row : a.tokens) / P::KEYS;
     return at;
 }
 
-/* The blocks of rows that this block does: every gridDim.x-th, in turns from
- * the left and from the right, since of causal rows the first is the longest. */
-struct schedule {
-    unsigned round, blocks;
-    __device__ __forceinline__ unsigned block() const
-    {
-        unsigned turn = round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-        return round * gridDim.x + turn;
-    }
-    /* The last round may end before this block's turn. */
-    __device__ __forceinline__ bool has_block() const { return block() < blocks; }
-};
+constexpr unsigned NO_BLOCK = ~0u;
 
-__device__ __forceinline__ unsigned blocks_of(const arguments &a)
-{
-    return a.all_heads * a.row_blocks;
-}
+/* Which blocks of rows this block does. The order's next entry is read while the
+ * present one is worked on; its first row is the blocks' own numbers. */
+struct schedule {
+    const arguments &a;
+    unsigned round, block, upcoming;
+
+    __device__ __forceinline__ explicit schedule(const arguments &arguments)
+        : a(arguments), round(1), block(blockIdx.x), upcoming(entry())
+    {
+    }
+
+    __device__ __forceinline__ unsigned entry() const
+    {
+        unsigned index = round * gridDim.x + blockIdx.x;
+        if (round >= a.rounds) return NO_BLOCK;
+        if (a.order) return a.order[index];
+        return index < a.all_heads * a.row_blocks ? index : NO_BLOCK;
+    }
+
+    __device__ __forceinline__ void advance()
+    {
+        block = upcoming;
+        round++;
+        upcoming = entry();
+    }
+};
 
 /* ---- the loading warp ------------------------------------------------------------ */
 
@@ -162,8 +188,8 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
 {
     ring k = {0, 1}, v = {0, 1};
     unsigned q_parity = 1;
-    for (schedule next = {0, blocks_of(a)}; next.has_block(); next.round++) {
-        position at = locate<P, CAUSAL>(a, next.block());
+    for (schedule next(a); next.block != NO_BLOCK; next.advance()) {
+        position at = locate<P, CAUSAL>(a, next.block);
         for (int index = at.key_tiles; index >= 0; index--) {
             if (index > 0) {
                 ptx_barrier_wait(ptx_shared_address(&s.k_empty[k.stage]), k.parity);
@@ -211,9 +237,9 @@ __device__ __forceinline__ void release(uint64_t &empty)
 template <int D>
 struct row_state {
     float out[D / 2];   /* not yet divided by sum */
-    float max[2];       /* of the unscaled scores */
+    float reference[2]; /* the unscaled score whose probability is 1 */
     float sum[2];       /* of this thread's columns only */
-    float rescaling[2]; /* of out, by the last tile's new maximum */
+    float rescaling[2]; /* of out, by the last tile's new reference */
 };
 
 template <typename T, typename P, int D>
@@ -273,31 +299,42 @@ __device__ __forceinline__ float quad_sum(float value)
 
 /* The largest score of a row among this thread's, by two chains. */
 template <int COUNT>
-__device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int half, float start)
+__device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int half)
 {
-    float even = start, odd = start;
+    float even = scores[half * 2], odd = scores[half * 2 + 1];
 #pragma unroll
-    for (int n = half * 2; n < COUNT; n += 4) {
+    for (int n = half * 2 + 4; n < COUNT; n += 4) {
         even = fmaxf(even, scores[n]);
         odd = fmaxf(odd, scores[n + 1]);
     }
     return fmaxf(even, odd);
 }
 
+/* How far a probability may rise above 1: what is summed is rescaled only where
+ * the maximum has grown by more than a factor of 2^8, which is rare after the
+ * first tile. f16 and f32 hold that without loss, and the division by the sum
+ * in the end takes it out again. */
+constexpr float TOLERATED_EXPONENT = 8.0f;
+
+__device__ __forceinline__ float next_reference(float reference, float largest, float log2_scale)
+{
+    return (largest - reference) * log2_scale <= TOLERATED_EXPONENT ? reference : largest;
+}
+
 /* The online softmax step (Milakov and Gimelshein, "Online normalizer
- * calculation for softmax", 2018): scores become probabilities relative to the
- * new maximum. Where every key so far is masked that is -infinity, and 0 stands
- * in for it. */
+ * calculation for softmax", 2018): scores become probabilities. The reference stays -infinity
+ * while every key so far is masked; 0 stands in for it. */
 template <int D, bool MASKED, int COUNT>
 __device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state<D> &rows,
                                                float log2_scale)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float largest = quad_max(largest_of(scores, half, rows.max[half]));
-        float base = MASKED && largest == -INFINITY ? 0.0f : largest * log2_scale;
-        rows.rescaling[half] = ptx_exp2(fmaf(rows.max[half], log2_scale, -base));
-        rows.max[half] = largest;
+        float largest = quad_max(largest_of(scores, half));
+        float reference = next_reference(rows.reference[half], largest, log2_scale);
+        float base = MASKED && reference == -INFINITY ? 0.0f : reference * log2_scale;
+        rows.rescaling[half] = ptx_exp2(fmaf(rows.reference[half], log2_scale, -base));
+        rows.reference[half] = reference;
         float even = 0.0f, odd = 0.0f;
 #pragma unroll
         for (int n = half * 2; n < COUNT; n += 4) {
@@ -313,6 +350,7 @@ __device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state
 template <int D>
 __device__ __forceinline__ void rescale_output(row_state<D> &rows)
 {
+    if (__all_sync(0xffffffffu, rows.rescaling[0] == 1.0f && rows.rescaling[1] == 1.0f)) return;
 #pragma unroll
     for (int i = 0; i < D / 2; i++) rows.out[i] *= rows.rescaling[i / 2 % 2];
 }
@@ -433,7 +471,7 @@ struct consumer {
             int token = at.first_row + group * GROUP_ROWS + tile_row;
             if (a.lse && lane % 4 == 0 && token < a.tokens)
                 a.lse[static_cast<int64_t>(at.index) * a.tokens + token] =
-                    rows.max[half] * a.log2_scale * LN_2 + logf(sum);
+                    rows.reference[half] * a.log2_scale * LN_2 + logf(sum);
         }
     }
 
@@ -458,7 +496,7 @@ struct consumer {
     {
 #pragma unroll
         for (int i = 0; i < D / 2; i++) rows.out[i] = 0.0f;
-        rows.max[0] = rows.max[1] = -INFINITY;
+        rows.reference[0] = rows.reference[1] = -INFINITY;
         rows.sum[0] = rows.sum[1] = 0.0f;
         first_tile(at);
         int index = at.key_tiles - 2;
@@ -472,10 +510,10 @@ struct consumer {
     {
         unsigned q_parity = 0;
         if (group == P::GROUPS - 1) pass_turn<P>(group);
-        for (schedule next = {0, blocks_of(a)}; next.has_block(); next.round++) {
+        for (schedule next(a); next.block != NO_BLOCK; next.advance()) {
             ptx_barrier_wait(ptx_shared_address(&s.q_full), q_parity);
             q_parity ^= 1;
-            rows_of_block(locate<P, CAUSAL>(a, next.block()));
+            rows_of_block(locate<P, CAUSAL>(a, next.block));
         }
     }
 };
@@ -497,6 +535,14 @@ __device__ __forceinline__ void init_barriers(shared_memory<P> &s)
     ptx_barrier_init_fence();
 }
 
+__device__ __forceinline__ void prefetch_maps(const maps &m)
+{
+    ptx_prefetch_tensor_map(&m.q);
+    ptx_prefetch_tensor_map(&m.k);
+    ptx_prefetch_tensor_map(&m.v);
+    ptx_prefetch_tensor_map(&m.out);
+}
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define BUILT_FOR_WGMMA 1
 #else
@@ -516,6 +562,7 @@ __global__ void __launch_bounds__(plan<D, CAUSAL>::THREADS, 1)
     uint32_t padding = -ptx_shared_address(memory) % ALIGNMENT;
     shared_memory<P> &s = *reinterpret_cast<shared_memory<P> *>(memory + padding);
     if (threadIdx.x == 0) init_barriers(s);
+    if (threadIdx.x == 32) prefetch_maps(m);
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<P::LOADER_REGISTERS>();
@@ -558,11 +605,11 @@ int encode_maps(const attention_forward_args &args, maps *m)
     return KERNEL_OK;
 }
 
-/* K and V of a section take at most half of the L2 cache. */
+/* K and V of a section take at most 7/10 of the L2 cache. */
 unsigned section_heads(const attention_shape &s, int l2_bytes)
 {
     int64_t head_bytes = s.tokens * s.head_dim * 4, heads = s.batch * s.heads;
-    int64_t fitting = l2_bytes / 2 / head_bytes;
+    int64_t fitting = int64_t(l2_bytes) * 7 / 10 / head_bytes;
     return static_cast<unsigned>(fitting < 1 ? 1 : fitting > heads ? heads : fitting);
 }
 
@@ -582,11 +629,106 @@ cudaError_t current_device(device_limits *limits)
     return error;
 }
 
+/* Everything but the order. */
+template <typename P>
+arguments arguments_of(const attention_forward_args &args, const device_limits &device)
+{
+    const attention_shape &s = args.shape;
+    unsigned heads = static_cast<unsigned>(s.batch * s.heads);
+    unsigned row_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, P::ROWS));
+    unsigned multiprocessors = static_cast<unsigned>(device.multiprocessors);
+    return {args.lse,
+            static_cast<int>(s.tokens),
+            static_cast<int>(s.heads),
+            heads,
+            section_heads(s, device.l2_bytes),
+            row_blocks,
+            nullptr,
+            (heads * row_blocks + multiprocessors - 1) / multiprocessors,
+            attention_scale(s) * ATTENTION_LOG2_E};
+}
+
+template <typename P>
+bool fits_grid(const attention_shape &s, const device_limits &device)
+{
+    return attention_fits_grid(attention_ceil_div(s.tokens, P::ROWS) * s.batch * s.heads +
+                               device.multiprocessors);
+}
+
+/* ---- who does which causal rows ------------------------------------------------ */
+
+/* What prepare leaves for run: the kernel's order, in device memory. */
+struct causal_order {
+    unsigned *entries;
+    unsigned rounds;
+};
+
+/* Hands the blocks of rows out in their order, each to the multiprocessor that
+ * is first done with what it has: as a queue would, but decided once. A block
+ * costs its tiles, and about one more to start and to end. */
+template <typename P>
+std::vector<unsigned> hand_out(const arguments &a, unsigned grid)
+{
+    constexpr int BLOCK_COST = 1;
+    using turn = std::pair<int64_t, unsigned>; /* done at; multiprocessor */
+    std::priority_queue<turn, std::vector<turn>, std::greater<turn>> turns;
+    std::vector<std::vector<unsigned>> blocks(grid);
+    size_t rounds = 0;
+    for (unsigned i = 0; i < grid; i++) turns.push({0, i});
+    for (unsigned block = 0; block < a.all_heads * a.row_blocks; block++) {
+        turn next = turns.top();
+        turns.pop();
+        blocks[next.second].push_back(block);
+        rounds = std::max(rounds, blocks[next.second].size());
+        next.first += locate<P, true>(a, block).key_tiles + BLOCK_COST;
+        turns.push(next);
+    }
+    std::vector<unsigned> order(rounds * grid, NO_BLOCK);
+    for (unsigned i = 0; i < grid; i++)
+        for (size_t round = 0; round < blocks[i].size(); round++)
+            order[round * grid + i] = blocks[i][round];
+    return order;
+}
+
+int upload(const std::vector<unsigned> &order, unsigned **entries)
+{
+    size_t bytes = order.size() * sizeof order[0];
+    cudaError_t error = cudaMalloc(reinterpret_cast<void **>(entries), bytes);
+    if (error != cudaSuccess) return error;
+    error = cudaMemcpy(*entries, order.data(), bytes, cudaMemcpyHostToDevice);
+    if (error != cudaSuccess) cudaFree(*entries);
+    return error;
+}
+
+/* No state where every multiprocessor has one block at most. */
+template <typename P>
+int prepare_order(const attention_forward_args &args, void **state)
+{
+    device_limits device;
+    cudaError_t error = current_device(&device);
+    if (error != cudaSuccess) return error;
+    if (!fits_grid<P>(args.shape, device)) return KERNEL_ERROR_ARGUMENT;
+    arguments a = arguments_of<P>(args, device);
+    if (a.rounds <= 1) return KERNEL_OK;
+    try {
+        unsigned grid = static_cast<unsigned>(device.multiprocessors);
+        std::vector<unsigned> order = hand_out<P>(a, grid);
+        std::unique_ptr<causal_order> made(new causal_order{nullptr, 0});
+        made->rounds = static_cast<unsigned>(order.size() / grid);
+        int code = upload(order, &made->entries);
+        if (code == KERNEL_OK) *state = made.release();
+        return code;
+    } catch (const std::bad_alloc &) {
+        return KERNEL_ERROR_MEMORY;
+    }
+}
+
+/* ---- launching ------------------------------------------------------------------- */
+
 template <typename T, int D, bool CAUSAL>
-int launch(const attention_forward_args &args, kernel_stream stream)
+int launch(const attention_forward_args &args, const causal_order *order, kernel_stream stream)
 {
     using P = plan<D, CAUSAL>;
-    const attention_shape &s = args.shape;
     constexpr int shared_bytes = sizeof(shared_memory<P>) + ALIGNMENT;
     auto kernel = forward_kernel<T, D, CAUSAL>;
     maps m;
@@ -598,32 +740,31 @@ int launch(const attention_forward_args &args, kernel_stream stream)
     if (error != cudaSuccess) return error;
     int code = encode_maps<P>(args, &m);
     if (code != KERNEL_OK) return code;
-    int64_t row_blocks = attention_ceil_div(s.tokens, P::ROWS);
-    int64_t blocks = row_blocks * s.batch * s.heads;
-    if (!attention_fits_grid(blocks + device.multiprocessors)) return KERNEL_ERROR_ARGUMENT;
-    arguments a = {args.lse,
-                   static_cast<int>(s.tokens),
-                   static_cast<int>(s.heads),
-                   static_cast<unsigned>(s.batch * s.heads),
-                   section_heads(s, device.l2_bytes),
-                   static_cast<unsigned>(row_blocks),
-                   attention_scale(s) * ATTENTION_LOG2_E};
-    int64_t grid = blocks < device.multiprocessors ? blocks : device.multiprocessors;
-    kernel<<<static_cast<unsigned>(grid), P::THREADS, shared_bytes, stream>>>(a, m);
+    if (!fits_grid<P>(args.shape, device)) return KERNEL_ERROR_ARGUMENT;
+    arguments a = arguments_of<P>(args, device);
+    if (order) {
+        a.order = order->entries;
+        a.rounds = order->rounds;
+    }
+    unsigned grid = std::min(a.all_heads * a.row_blocks, unsigned(device.multiprocessors));
+    kernel<<<grid, P::THREADS, shared_bytes, stream>>>(a, m);
     return cudaGetLastError();
 }
 
 template <typename T, int D>
-int launch_causal(const attention_forward_args &args, kernel_stream stream)
+int launch_causal(const attention_forward_args &args, const causal_order *order,
+                  kernel_stream stream)
 {
-    return args.shape.causal ? launch<T, D, true>(args, stream) : launch<T, D, false>(args, stream);
+    return args.shape.causal ? launch<T, D, true>(args, order, stream)
+                             : launch<T, D, false>(args, nullptr, stream);
 }
 
 template <typename T>
-int launch_dim(const attention_forward_args &args, kernel_stream stream)
+int launch_dim(const attention_forward_args &args, const void *state, kernel_stream stream)
 {
-    return args.shape.head_dim == 64 ? launch_causal<T, 64>(args, stream)
-                                     : launch_causal<T, 128>(args, stream);
+    const causal_order *order = static_cast<const causal_order *>(state);
+    return args.shape.head_dim == 64 ? launch_causal<T, 64>(args, order, stream)
+                                     : launch_causal<T, 128>(args, order, stream);
 }
 
 bool has_body()
@@ -643,14 +784,31 @@ const char *attention_wgmma_unsupported(const void *args)
     return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
 }
 
-int attention_wgmma_run(const void *args, void *, void *, kernel_stream stream)
+int attention_wgmma_prepare(const void *args, void **state)
+{
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
+    if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
+        return KERNEL_ERROR_ARGUMENT;
+    if (!a.shape.causal) return KERNEL_OK;
+    return a.shape.head_dim == 64 ? prepare_order<plan<64, true>>(a, state)
+                                  : prepare_order<plan<128, true>>(a, state);
+}
+
+void attention_wgmma_release(void *state)
+{
+    const causal_order *order = static_cast<const causal_order *>(state);
+    cudaFree(order->entries);
+    delete order;
+}
+
+int attention_wgmma_run(const void *args, void *, void *state, kernel_stream stream)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
         return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
-    case KERNEL_F16: return launch_dim<__half>(a, stream);
-    case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
+    case KERNEL_F16: return launch_dim<__half>(a, state, stream);
+    case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, state, stream);
     default: return KERNEL_ERROR_ARGUMENT;
     }
 }
