@@ -19,9 +19,11 @@ RUNS ?=
 FORCE ?= 0
 export FORCE
 
-# Processes: of a plain measurement, of a baseline's campaign, of a comparison.
+# Processes: of a plain measurement, of a baseline's campaign, of PyTorch's, of a
+# comparison.
 SUITE_RUNS := $(or $(RUNS),1)
 BASELINE_RUNS := $(or $(RUNS),5)
+TORCH_RUNS := $(or $(RUNS),3)
 COMPARE_RUNS := $(or $(RUNS),3)
 GIT ?= $(shell git describe --always --dirty 2>/dev/null)
 
@@ -92,7 +94,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool: plain C, without any of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines compare plots block-parts report test test-gpu planted deps help \
+.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu planted deps help \
   clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -110,6 +112,9 @@ suites: $(SUITE_PROGRAMS)   ## measure every suite
 
 baselines: $(SUITE_PROGRAMS)   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
+
+torch-baselines:   ## measure PyTorch as a campaign of this device's baselines (ARGS="--help" tells how to do with less)
+	sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
 
 compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)

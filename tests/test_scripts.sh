@@ -34,8 +34,8 @@ rows() {
     done
 }
 
-# A suite: writes next1, next2, ... in turn to where --csv says, and notes how
-# it was called.
+# A suite: writes next1, next2, ... in turn to where --csv says, notes how it was
+# called, and ends with FAKE_STATUS.
 cat > fake <<'EOS'
 #!/bin/sh
 echo "$*" >> calls
@@ -44,6 +44,7 @@ while [ $# -gt 0 ]; do
     [ "$1" = --csv ] && cp "next$((turn))" "$2"
     shift
 done
+exit "${FAKE_STATUS:-0}"
 EOS
 chmod +x fake
 
@@ -94,6 +95,30 @@ sed 's/Toy Card 1/Other Card/' next1 > other && mv other next1
 sh scripts/compare.sh ./fake toy 3 > log 2>&1
 [ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
 check $? "no baseline of this device: status 2, the file's name and how to record it"
+
+# What stands for Python measures two suites.
+: > calls
+rows next1 first 200 200.1
+sed '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1 > next2
+cp next2 next1
+FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x > log 2>&1
+[ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
+    [ "$(grep -c '1,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+check $? "PyTorch's rows are kept by suite; the status says that a case failed"
+grep -q -- '^compare/pytorch.py --runs 2 .*--without x' calls
+check $? "the number of processes and the arguments reach pytorch.py"
+FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] &&
+    [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
+    ! grep -q torch- baselines/toy-card-1/toy.csv
+check $? "PyTorch's second campaign is appended, beside the suite's own rows"
+: > calls
+FORCE=1 PYTHON=./fake FAKE_STATUS=2 sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ]
+check $? "no way to measure PyTorch: status 2, nothing recorded"
+PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has changes' log
+check $? "PyTorch is not recorded in a tree with changes either"
 
 # norm_rows FILE RUNS LARGE SMALL BACKWARD: medians of the kernel that is patched at
 # two shapes and of one that is not; runs differ by 0.1 %.
