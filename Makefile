@@ -113,8 +113,8 @@ suites: $(SUITE_PROGRAMS)   ## measure every suite
 baselines: $(SUITE_PROGRAMS)   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
 
-torch-baselines:   ## measure PyTorch as a campaign of this device's baselines (ARGS="--help" tells how to do with less)
-	sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
+torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
+	GIT='$(GIT)' sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
 
 compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)

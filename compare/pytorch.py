@@ -1297,6 +1297,9 @@ def processor_name():
 
 
 def revision():
+    """The one that make knows, which may have been told it where there is no repository."""
+    if os.environ.get("GIT"):
+        return os.environ["GIT"]
     folder = os.path.dirname(os.path.abspath(__file__))
     try:
         found = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"],

@@ -10,8 +10,9 @@ shift 3
 measured=results/baseline-$suite.csv
 
 refuse_changes "baseline-$suite"
-mkdir -p results
+prepare "$measured"
 "$program" --runs "$runs" --csv "$measured" "$@"
+[ -e "$measured" ] || exit 0
 folder=$(sh scripts/device-folder.sh "$measured")
 baseline=$folder/$suite.csv
 # A change is news here, not a failure; other columns are for append to refuse.

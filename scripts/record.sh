@@ -9,6 +9,13 @@ refuse_changes() {
     fi
 }
 
+# prepare MEASURED: room for a file, and no old one there, which would be recorded
+# again if the arguments (--help, --list) ask for no measuring.
+prepare() {
+    mkdir -p "$(dirname "$1")"
+    rm -f "$1"
+}
+
 # append MEASURED BASELINE: the rows of one file to the other, which need not be
 # there yet. Status 2 if their columns differ.
 append() {

@@ -11,10 +11,10 @@ shift
 measured=results/torch.csv
 
 refuse_changes torch-baselines
-mkdir -p results
+prepare "$measured"
 status=0
 "${PYTHON:-python3}" compare/pytorch.py --runs "$runs" --csv "$measured" "$@" || status=$?
-[ "$status" -le 1 ] || exit "$status"
+[ "$status" -le 1 ] && [ -e "$measured" ] || exit "$status"
 folder=$(sh scripts/device-folder.sh "$measured")/torch
 rm -rf results/torch
 mkdir results/torch

@@ -278,7 +278,8 @@ class CommandLine(unittest.TestCase):
                               ("--max-time", "0"), ("--max-time", "nan"), ("--seed", "-1"),
                               ("--suite", "attention,none"), ("--dtype", "f8"),
                               ("--filter", "("), ("--device", "cpu"), ("--campaign", ""),
-                              ("--precision", "101"), ("--without", "torch-none"), ("--min-samples", "1.5")):
+                              ("--precision", "101"), ("--without", "torch-none"),
+                              ("--min-samples", "1.5")):
             self.assertIn(option, self.refused(f"{option}={value}", "--list"))
 
     def test_unknown_options_are_refused(self):

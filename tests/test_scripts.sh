@@ -116,6 +116,10 @@ check $? "PyTorch's second campaign is appended, beside the suite's own rows"
 FORCE=1 PYTHON=./fake FAKE_STATUS=2 sh scripts/torch-baselines.sh 2 > log 2>&1
 [ $? -eq 2 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ]
 check $? "no way to measure PyTorch: status 2, nothing recorded"
+FORCE=1 PYTHON=true sh scripts/torch-baselines.sh 2 --help > log 2>&1 &&
+    FORCE=1 sh scripts/baseline.sh true toy 2 --list >> log 2>&1 &&
+    [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] && [ ! -s log ]
+check $? "what was measured before is not recorded again by --help or --list"
 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
 [ $? -eq 2 ] && grep -q 'has changes' log
 check $? "PyTorch is not recorded in a tree with changes either"
