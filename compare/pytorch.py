@@ -1274,8 +1274,11 @@ class Nvml:
         milliwatts = self.read(name)
         return None if milliwatts is None else milliwatts / 1000
 
+    def sm_mhz(self):
+        return self.read("nvmlDeviceGetClockInfo", 1)
+
     def state(self):
-        return {"sm_mhz": self.read("nvmlDeviceGetClockInfo", 1),
+        return {"sm_mhz": self.sm_mhz(),
                 "mem_mhz": self.read("nvmlDeviceGetClockInfo", 2),
                 "temperature_c": self.read("nvmlDeviceGetTemperature", 0),
                 "power_w": self.watts("nvmlDeviceGetPowerUsage")}
@@ -1535,7 +1538,7 @@ def warm_up(sampler, instrument):
         window = warm_up_window(sampler)
         runs += len(window)
         median = quantile(sorted(window), 0.5)
-        clock = instrument.gpu.nvml.state()["sm_mhz"] or 0
+        clock = instrument.gpu.nvml.sm_mhz() or 0  # a query takes milliseconds
         steady = (before is not None
                   and abs(median - before) <= 2 * instrument.precision * median + 0.064
                   and abs(clock - clock_before) <= 15)

@@ -337,6 +337,9 @@ class CommandLine(unittest.TestCase):
 
 
 class FakeNvml:
+    def sm_mhz(self):
+        return 1980
+
     def state(self):
         return {"sm_mhz": 1980, "mem_mhz": 2619, "temperature_c": 40, "power_w": 300.0}
 
