@@ -19,9 +19,11 @@ RUNS ?=
 FORCE ?= 0
 export FORCE
 
-# Processes: of a plain measurement, of a baseline's campaign, of a comparison.
+# Processes: of a plain measurement, of a baseline's campaign, of PyTorch's, of a
+# comparison.
 SUITE_RUNS := $(or $(RUNS),1)
 BASELINE_RUNS := $(or $(RUNS),5)
+TORCH_RUNS := $(or $(RUNS),3)
 COMPARE_RUNS := $(or $(RUNS),3)
 GIT ?= $(shell git describe --always --dirty 2>/dev/null)
 
@@ -92,7 +94,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool: plain C, without any of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines compare plots block-parts report test test-gpu deps help \
+.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu planted deps help \
   clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -110,6 +112,9 @@ suites: $(SUITE_PROGRAMS)   ## measure every suite
 
 baselines: $(SUITE_PROGRAMS)   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
+
+torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
+	GIT='$(GIT)' sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
 
 compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)
@@ -229,6 +234,23 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 
 test-gpu: all $(GPU_TESTS:%=$(BUILD)/tests/%)   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)"
+
+# The norm suite with 5 % more work in one kernel and the healthy objects of all
+# the rest: the linker takes nothing from the library that is defined already.
+PLANTED := $(BUILD)/planted
+
+$(PLANTED)/norm_vectorized.cu: kernels/cuda/norm_vectorized.cu tests/gpu/planted.patch
+	@mkdir -p $(@D)
+	patch --fuzz=0 --reject-file=- -o $@ $^
+
+$(PLANTED)/norm_vectorized.o: $(PLANTED)/norm_vectorized.cu $(BUILD)/flags
+	$(NVCC) $(NVCCFLAGS) -Ikernels/cuda -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(PLANTED)/norm: $(BUILD)/suites/norm.o $(BUILD)/suites/suite.o $(PLANTED)/norm_vectorized.o \
+  $(BUILD)/libkernels.a
+	$(LINK)
+
+planted: $(BUILD)/norm $(PLANTED)/norm $(COMPARE)   ## what tests/gpu/planted.sh judges: is a slowdown of 5 % found?
 
 # cmocka: the test framework. gnuplot: the plots.
 PACKAGES := libcmocka-dev gnuplot-nox

@@ -6,6 +6,16 @@ tool and the plots take its rows like any other file's.
     python3 compare/pytorch.py --suite attention --filter 't=1024 .*causal=1' --csv -
     build/gpubench-compare --variants results/attention.csv torch.csv
 
+`make torch-baselines` runs it and puts the rows beside the suites' baselines.
+
+How long it takes: a case about a third of a second in each process, the optimizer
+on the largest models some seconds; the first compilation of a case some seconds
+more. That is many minutes for all cases. With less time, --cases takes the cases
+that a file lists, --without leaves variants out, --max-time shortens sampling:
+
+    make torch-baselines ARGS="--cases scripts/speed_of_light.txt \
+        --without torch-compile,torch-sdpa-math --max-time 0.05"
+
 Needs Python 3.9 and, for measuring, PyTorch 2.5 with CUDA. A row's case, dtype
 and params are the suite's, and so are its bytes and operations, whatever PyTorch
 really moves. The variants:
@@ -49,8 +59,10 @@ number. The bound is ten times the suites': it is there to catch a wrong call
 (mask, scale, layout), not to grade a library's rounding. Work that goes on
 after the stop event, on another stream, fails the case.
 
-Out of memory is a row of its own, and the rest goes on; an error that destroys
-the CUDA context makes the run go on in a fresh process. Exit status: 0 all
+Whatever goes wrong in a case is a row with a status, a message, and no numbers, and
+the rest goes on: out of memory too; after an error that destroys the CUDA context,
+and after a crash, in a fresh process. SIGTERM ends it with the rows so far. Exit
+status: 0 all
 measured and verified, 1 some case failed, 2 bad usage or no way to measure.
 """
 import argparse
@@ -240,6 +252,11 @@ class Case:
         return f"{self.name} {self.variant} {self.dtype} {self.params}"
 
     @property
+    def line(self):
+        """What --cases calls it: all of its variants."""
+        return f"{self.name} {self.dtype} {self.params}"
+
+    @property
     def shape(self):
         return shape_of(self.params)
 
@@ -390,6 +407,9 @@ def all_cases(suites, dtypes):
             for suite in suites
             for name, dtype, params in SUITES[suite]() if dtype in dtypes
             for variant in variants_of(suite, name, dtype)]
+
+
+ALL_VARIANTS = sorted({case.variant for case in all_cases(list(SUITES), list(DTYPE_BYTES))})
 
 
 # ---- bytes and operations: the formulas of kernels/*.h -------------------------------
@@ -589,7 +609,7 @@ def load_torch():
     global torch, functional
     try:
         import torch as torch_module
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # not there, or not one of its libraries
         raise UsageError(f"cannot measure without PyTorch (pip install torch): {error}") from error
     torch, functional = torch_module, torch_module.nn.functional
 
@@ -801,8 +821,8 @@ def transformer_block(heads):
         batch, tokens, width = x.shape
         rows = functional.linear(functional.layer_norm(x, (width,), norm1, norm1_bias), qkv,
                                  qkv_bias)
-        q, k, v = (part.view(batch, tokens, heads, -1).transpose(1, 2)
-                   for part in rows.split(width, dim=2))
+        q, k, v = [part.view(batch, tokens, heads, -1).transpose(1, 2)
+                   for part in rows.split(width, dim=2)]
         heard = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         merged = heard.transpose(1, 2).reshape(batch, tokens, width)
         middle = x + functional.linear(merged, projection, projection_bias)
@@ -1254,8 +1274,11 @@ class Nvml:
         milliwatts = self.read(name)
         return None if milliwatts is None else milliwatts / 1000
 
+    def sm_mhz(self):
+        return self.read("nvmlDeviceGetClockInfo", 1)
+
     def state(self):
-        return {"sm_mhz": self.read("nvmlDeviceGetClockInfo", 1),
+        return {"sm_mhz": self.sm_mhz(),
                 "mem_mhz": self.read("nvmlDeviceGetClockInfo", 2),
                 "temperature_c": self.read("nvmlDeviceGetTemperature", 0),
                 "power_w": self.watts("nvmlDeviceGetPowerUsage")}
@@ -1277,6 +1300,9 @@ def processor_name():
 
 
 def revision():
+    """The one that make knows, which may have been told it where there is no repository."""
+    if os.environ.get("GIT"):
+        return os.environ["GIT"]
     folder = os.path.dirname(os.path.abspath(__file__))
     try:
         found = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"],
@@ -1512,7 +1538,7 @@ def warm_up(sampler, instrument):
         window = warm_up_window(sampler)
         runs += len(window)
         median = quantile(sorted(window), 0.5)
-        clock = instrument.gpu.nvml.state()["sm_mhz"] or 0
+        clock = instrument.gpu.nvml.sm_mhz() or 0  # a query takes milliseconds
         steady = (before is not None
                   and abs(median - before) <= 2 * instrument.precision * median + 0.064
                   and abs(clock - clock_before) <= 15)
@@ -1677,9 +1703,9 @@ def attempt(instrument, case, seed):
     try:
         with instrument.gpu.context():
             columns = measured_columns(instrument, case, seed)
+        columns["flags"] += warnings_of(instrument, case, columns)
     except Exception as error:  # a library's; the next case must be measured all the same
         return {"status": status_of(error), "flags": []}, reason_of(error)
-    columns["flags"] += warnings_of(instrument, case, columns)
     return dict(columns, status="ok"), ""
 
 
@@ -1687,16 +1713,19 @@ def measure_case(instrument, case, seed):
     """The columns of a row, and the reason. Whether it failed or not, the case's memory is
     free afterwards: here its exception, whose traceback held the tensors, is gone."""
     columns, reason = attempt(instrument, case, seed)
-    if columns["status"] == "oom":
-        columns["flags"].append(f"free_bytes={instrument.gpu.free_bytes()}")
-    if reason:
-        columns["flags"].append("reason=" + re.sub(r"\s", "_", reason))
-    if case.variant == COMPILE:
-        torch.compiler.reset()  # or the next shape is compiled for any shape
     with contextlib.suppress(RuntimeError):  # of a context that is lost
+        if columns["status"] == "oom":
+            columns["flags"].append(f"free_bytes={instrument.gpu.free_bytes()}")
+        if case.variant == COMPILE:
+            torch.compiler.reset()  # or the next shape is compiled for any shape
         instrument.gpu.release_memory()
-    columns["flags"] = " ".join(columns["flags"])
-    return columns, reason
+    return with_reason(columns, reason), reason
+
+
+def with_reason(columns, reason):
+    """Flags as the file has them."""
+    words = columns["flags"] + (["reason=" + re.sub(r"\s", "_", reason)] if reason else [])
+    return dict(columns, flags=" ".join(words))
 
 
 # ---- one process ---------------------------------------------------------------------
@@ -1728,19 +1757,42 @@ def measure_remaining(instrument, cases, settings, rows_path):
     done = {key_of(row): row for row in read_rows(rows_path) if row["run"] == str(run)}
     failed = any(is_failure(row["status"]) for row in done.values())
     fixed = dict(gpu.machine(), **build_columns(seed), campaign=settings.campaign, run=run)
+    crashed = read_text(started_path(rows_path))  # or "": the process before ended in no case
     for case in shuffled(cases, seed, run):
         if case.key in done:
             continue
-        columns, reason = measure_case(instrument, case, seed)
+        if crashed == f"{run} {case.key}":
+            reason = "ended_the_process_that_measured_it"
+            columns = with_reason({"status": "failed", "flags": []}, reason)
+        else:
+            write_text(started_path(rows_path), f"{run} {case.key}")
+            columns, reason = measure_case(instrument, case, seed)
         done[case.key] = row = dict(identity_columns(case), **fixed, **columns, order=len(done) + 1,
                                     timestamp=timestamp())
         with open(rows_path, "a", newline="", encoding="utf-8") as file:
             write_rows(file, [row], with_header=False)
+        write_text(started_path(rows_path), "")
         report_progress(settings, row, reason)
         failed = failed or is_failure(row["status"])
         if reason and not gpu.alive():
             return STATUS_LOST
     return STATUS_FAILED if failed else STATUS_OK
+
+
+def started_path(rows_path):
+    """Where a process notes which case it has begun, for the one that comes after a crash."""
+    return rows_path + ".started"
+
+
+def read_text(path):
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+        return file.read()
+    return ""
+
+
+def write_text(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def report_progress(settings, row, reason):
@@ -1753,9 +1805,13 @@ def report_progress(settings, row, reason):
 def work(settings, cases):
     """What one of the fresh processes does."""
     load_torch()
-    instrument = Instrument(Gpu(settings.device), settings.precision / 100, settings.min_samples,
-                            settings.max_time)
-    measure_overhead(instrument)
+    try:
+        instrument = Instrument(Gpu(settings.device), settings.precision / 100,
+                                settings.min_samples, settings.max_time)
+        measure_overhead(instrument)
+    except RuntimeError as error:  # CUDA's
+        raise UsageError(f"--device {settings.device}: {reason_of(error)}") from error
+    gc.freeze()  # collecting between cases need not look at all of PyTorch again
     return measure_remaining(instrument, cases, settings, settings.worker_rows)
 
 
@@ -1768,17 +1824,20 @@ def run_once(settings, arguments, run, rows_path):
                f"--campaign={settings.campaign}", f"--worker-run={run}",
                f"--worker-rows={rows_path}"]
     while True:
-        size = os.path.getsize(rows_path)
+        before = progress(rows_path)
         status = subprocess.run(command, check=False).returncode
-        if status < 0:
-            say(f"run {run}: ended by {signal.Signals(-status).name}")
-            return STATUS_FAILED
-        if status != STATUS_LOST:
+        if 0 <= status < STATUS_LOST:
             return status
-        if os.path.getsize(rows_path) == size:  # starting over would never end
+        say(f"run {run}: ended by {signal.Signals(-status).name}" if status < 0
+            else "the CUDA context is lost")
+        if progress(rows_path) == before:  # starting over would never end
             say("the GPU does not recover: the other cases are not measured")
             return STATUS_FAILED
-        say("the CUDA context is lost; going on in a fresh process")
+        say("going on in a fresh process")
+
+
+def progress(rows_path):
+    return os.path.getsize(rows_path), read_text(started_path(rows_path))
 
 
 def run_all(settings, arguments):
@@ -1878,6 +1937,19 @@ def list_of(words):
     return parse
 
 
+def case_list(path):
+    """The lines of a file, which may have comments behind a # and empty lines."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = {line.split("#")[0].strip() for line in file} - {""}
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"'{path}': {error.strerror}")
+    known = {case.line for case in all_cases(list(SUITES), list(DTYPE_BYTES))}
+    if lines - known:
+        raise argparse.ArgumentTypeError(f"'{path}': there is no case '{min(lines - known)}'")
+    return lines
+
+
 def regular_expression(text):
     try:
         return re.compile(text)
@@ -1908,6 +1980,10 @@ def make_parser():
     add("--dtype", metavar="LIST", type=list_of(list(DTYPE_BYTES)), default=["f32", "bf16", "u8"],
         help="of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)")
     add("--list", action="store_true", help="print the cases and exit")
+    add("--cases", metavar="FILE", type=case_list,
+        help="only those of the file's lines, each a case, a dtype and params")
+    add("--without", metavar="LIST", type=list_of(ALL_VARIANTS), default=[],
+        help="variants to leave out: of " + ",".join(ALL_VARIANTS))
     add("--filter", metavar="REGEX", type=regular_expression,
         help="only cases whose --list line matches (Python's syntax)")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",
@@ -1933,7 +2009,9 @@ def make_parser():
 
 
 def chosen_cases(settings):
-    cases = all_cases(settings.suite, settings.dtype)
+    cases = [case for case in all_cases(settings.suite, settings.dtype)
+             if case.variant not in settings.without
+             and (settings.cases is None or case.line in settings.cases)]
     if not cases:
         raise UsageError("there is no case to measure")
     chosen = [case for case in cases if not settings.filter or settings.filter.search(case.key)]

@@ -28,10 +28,6 @@ $(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) 
     flops_of[id] = flops
 }
 
-function show(us) {
-    return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
-}
-
 # Bandwidth where moving bytes is the work: fewer than ten operations a byte.
 function reaches(id, us) {
     if (flops_of[id] > 10 * bytes_of[id]) return sprintf("%.1f TFLOP/s", flops_of[id] / us / 1e6)

@@ -1,5 +1,5 @@
 # median.awk - the median of values[id, 1] to values[id, count[id]], which the
-# scripts that come after it on awk's command line collect.
+# scripts that come after it on awk's command line collect, and how they write it.
 
 function median(id,    n, i, j, t, list) {
     n = count[id]
@@ -10,4 +10,9 @@ function median(id,    n, i, j, t, list) {
         }
     }
     return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
+}
+
+# Microseconds, four significant digits.
+function show(us) {
+    return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
 }

@@ -35,11 +35,6 @@ function sort(list, n,    i, j, t) {
         }
 }
 
-# Four significant digits.
-function show(us) {
-    return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
-}
-
 function cell(table, shape, variant) {
     return (table, shape, variant) in count ? show(median(table SUBSEP shape SUBSEP variant)) : "-"
 }

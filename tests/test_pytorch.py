@@ -47,7 +47,7 @@ def read_baselines():
     for path in sorted(glob.glob(os.path.join(ROOT, "baselines", "*", "*.csv"))):
         with open(path, newline="", encoding="utf-8") as file:
             rows += [row for row in csv.DictReader(file)
-                     if row["backend"] == "cuda" and not row["variant"].startswith("torch-")]
+                     if row["backend"] == "cuda"]
     return rows
 
 
@@ -193,6 +193,26 @@ class AgainstTheSuites(unittest.TestCase):
         self.assertGreaterEqual(len(runs), 5)
 
 
+class PeerBaselines(unittest.TestCase):
+    """baselines/<device>/torch/, where PyTorch's own rows are."""
+
+    def test_they_hold_peers_of_the_suite_that_names_them_and_of_the_device(self):
+        for path in glob.glob(os.path.join(ROOT, "baselines", "*", "torch", "*.csv")):
+            header, *rows = peers.read_rows(path)
+            self.assertEqual(list(header.values()), peers.COLUMNS)
+            self.assertGreater(len(rows), 0)
+            for row in rows:
+                self.assertEqual(f"{row['suite']}.csv", os.path.basename(path))
+                self.assertTrue(row["variant"].startswith("torch-"))
+                device = re.sub("[^a-z0-9]+", "-", row["device"].lower()).rstrip("-")
+                self.assertEqual(device, path.split(os.sep)[-3])
+
+    def test_the_suites_files_hold_none(self):
+        for path in glob.glob(os.path.join(ROOT, "baselines", "*", "*.csv")):
+            self.assertFalse([row for row in peers.read_rows(path)
+                              if row["variant"].startswith("torch-")])
+
+
 class Files(unittest.TestCase):
     ROW = {"schema": 1, "case": 'a,"b"', "flags": "x\ny", "median_us": 0.1, "p5_us": math.nan,
            "samples": 30, "bytes": None}
@@ -258,7 +278,8 @@ class CommandLine(unittest.TestCase):
                               ("--max-time", "0"), ("--max-time", "nan"), ("--seed", "-1"),
                               ("--suite", "attention,none"), ("--dtype", "f8"),
                               ("--filter", "("), ("--device", "cpu"), ("--campaign", ""),
-                              ("--precision", "101"), ("--min-samples", "1.5")):
+                              ("--precision", "101"), ("--without", "torch-none"),
+                              ("--min-samples", "1.5")):
             self.assertIn(option, self.refused(f"{option}={value}", "--list"))
 
     def test_unknown_options_are_refused(self):
@@ -277,6 +298,25 @@ class CommandLine(unittest.TestCase):
         self.assertIn("attention.backward torch-sdpa-math f32 b=4 h=12 t=1024 d=64 causal=1", lines)
         self.assertIn("rmsnorm_residual.backward torch-compile f32 n=512 c=768", lines)
         self.assertTrue(all(" f32 " in line and "backward" in line for line in lines))
+
+    def test_list_obeys_a_file_of_cases_and_leaves_variants_out(self):
+        cases = os.path.join(ROOT, "scripts", "speed_of_light.txt")
+        with open(cases, encoding="utf-8") as file:
+            wanted = {line.strip() for line in file if not line.startswith("#")}
+        lines = run_script("--cases", cases, "--list").stdout.splitlines()
+        parts = [line.split(" ", 2) for line in lines]
+        self.assertEqual({f"{name} {rest}" for name, _variant, rest in parts}, wanted)
+        fewer = run_script("--cases", cases, "--without", "torch-compile,torch-sdpa-math",
+                           "--list").stdout.splitlines()
+        self.assertEqual(fewer, [line for line in lines
+                                 if not re.search("torch-compile|torch-sdpa-math", line)])
+
+    def test_a_file_of_cases_that_is_not_one_is_refused(self):
+        self.assertIn("No such file", self.refused("--cases", "/no/such", "--list"))
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("# none\nnorm.forward f32 n=1\n")
+            file.flush()
+            self.assertIn("'norm.forward f32 n=1'", self.refused("--cases", file.name, "--list"))
 
     def test_help_names_every_option(self):
         text = run_script("--help").stdout
@@ -297,6 +337,9 @@ class CommandLine(unittest.TestCase):
 
 
 class FakeNvml:
+    def sm_mhz(self):
+        return 1980
+
     def state(self):
         return {"sm_mhz": 1980, "mem_mhz": 2619, "temperature_c": 40, "power_w": 300.0}
 
@@ -502,6 +545,26 @@ class Measuring(unittest.TestCase):
         self.assertEqual(rows["broken"]["status"], "failed")
         self.assertNotIn("someone", rows["broken"]["flags"])  # nobody's name gets committed
 
+    def test_a_case_that_crashed_is_a_row_of_the_next_process(self):
+        peers.write_text(peers.started_path(self.rows_path), f"1 {self.CASES[2].key}")
+        status, rows = self.measure(self.CASES[:1] + self.CASES[2:3])
+        self.assertEqual((status, rows["broken"]["status"], rows["fine"]["status"]),
+                         (1, "failed", "ok"))
+        self.assertIn("ended_the_process", rows["broken"]["flags"])
+        self.assertEqual(peers.read_text(peers.started_path(self.rows_path)), "")
+
+    def test_the_crash_of_one_run_is_not_the_next_runs(self):
+        peers.write_text(peers.started_path(self.rows_path), f"2 {self.CASES[0].key}")
+        status, rows = self.measure(self.CASES[:1])
+        self.assertEqual((status, rows["fine"]["status"]), (0, "ok"))
+
+    def test_an_error_after_the_measuring_is_a_row_too(self):
+        with mock.patch.object(peers, "warnings_of", side_effect=ZeroDivisionError("by zero")):
+            status, rows = self.measure(self.CASES[:1])
+        self.assertEqual((status, rows["fine"]["status"]), (1, "failed"))
+        self.assertIn("reason=ZeroDivisionError:_by_zero", rows["fine"]["flags"])
+        self.assertIn("by zero", self.said)
+
     def test_work_on_another_stream_is_a_failure(self):
         self.gpu.elsewhere_us = 5000.0
         status, rows = self.measure(self.CASES[:1])
@@ -693,7 +756,16 @@ class Processes(unittest.TestCase):
         _rows, worst = self.run_all(lambda settings: 2)
         self.assertEqual((worst, len(self.commands)), (2, 1))
 
-    def test_a_child_that_crashed_is_a_failure(self):
+    def test_a_child_that_crashed_in_a_case_is_followed_by_another(self):
+        statuses = iter([-11, 1])
+
+        def child(settings):
+            peers.write_text(peers.started_path(settings.worker_rows), "1 a case")
+            return next(statuses)
+        _rows, worst = self.run_all(child, "--runs", "1")
+        self.assertEqual((worst, len(self.commands)), (1, 2))
+
+    def test_a_child_that_crashes_before_any_case_is_a_failure(self):
         _rows, worst = self.run_all(lambda settings: -11, "--runs", "2")
         self.assertEqual((worst, len(self.commands)), (1, 2))
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_readme.sh - the README against what it quotes: the first example, the
-# options, the numbers. As TAP lines.
+# options, the numbers; and how the numbers are made. As TAP lines.
 set -u
 cd "$(dirname "$0")/.."
 work=$(mktemp -d) || exit 2
@@ -11,7 +11,7 @@ report() { # report NUMBER NAME: the exit status of the command before decides
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
 }
 
-echo 1..5
+echo 1..11
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
 cmp "$work/code" examples/first.cu
 report 1 "README quotes examples/first.cu" $?
@@ -32,4 +32,66 @@ for folder in baselines/*/; do
     scripts/readme.sh "${folder%/}" | cmp - "${folder}README.md" || exit 1
 done
 report 5 "the tables beside the baselines are theirs" $?
+
+# Baselines whose tables can be worked out by hand: a copy of 2 TB/s, bf16 products
+# of 500 TFLOP/s and f32 ones of 40.
+device=$work/baselines/toy-card
+mkdir -p "$device/torch"
+cp -r scripts "$work"
+printf '<!-- begin generated -->\n<!-- end generated -->\n' > "$work/README.md"
+header=suite,case,variant,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops,device,uuid,compiler
+attention='b=2 h=16 t=8192 d=128 causal=1'
+adamw='d=768 ff=3072 l=12 v=10000 t=128 p=100514304'
+{
+    echo $header
+    echo "ceilings,bandwidth.copy,onepass,u8,bytes=1,cold,a,1,ok,,1000,2000000000,,Toy Card,one,cc"
+    echo "ceilings,bandwidth.triad,onepass,f32,bytes=1,cold,a,1,ok,,1000,9000000000,,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublas,bf16,m=1,cold,a,1,ok,,2000,1,500000000000,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublaslt,bf16,m=1,cold,a,1,ok,,1000,1,500000000000,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublaslt,f32,m=1,cold,a,1,ok,,1000,1,40000000000,Toy Card,one,cc"
+} > "$device/ceilings.csv"
+{
+    echo $header
+    run=0
+    for us in 100 103 99; do
+        run=$((run + 1))
+        echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,a,$run,ok,,$us,150000000,1000,Toy Card,one,cc"
+    done
+    echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,hot,a,1,ok,,1,150000000,1000,Toy Card,one,cc"
+    echo "optimizer,optimizer.adamw,per_tensor,f32,$adamw,cold,b,1,ok,,300,150000000,1000,Toy Card,two,cc"
+    echo "optimizer,optimizer.adamw,broken,f32,$adamw,cold,b,1,failed,,,,,Toy Card,two,cc"
+} > "$device/optimizer.csv"
+{
+    echo $header
+    echo "attention,attention.forward,mma,bf16,$attention,cold,a,1,ok,,200,100000000,40000000000,Toy Card,one,cc"
+} > "$device/attention.csv"
+{
+    echo $header
+    echo "block,block.part,best,f32,pass=forward part=up b=1,cold,a,1,ok,,10,1,1,Toy Card,one,cc"
+    echo "block,block.forward,best,f32,b=1 keep=1,cold,a,1,ok,,10,1,1,Toy Card,one,cc"
+} > "$device/block.csv"
+{
+    echo $header
+    echo "optimizer,optimizer.adamw,torch-foreach,f32,$adamw,cold,t,1,ok,,200,150000000,1000,Toy Card,one,PyTorch 2"
+    echo "optimizer,optimizer.adamw,torch-fused,f32,$adamw,cold,t,1,ok,ungated,125,150000000,1000,Toy Card,one,PyTorch 2"
+    echo "optimizer,optimizer.adamw,torch-eager,f32,$adamw,hot,t,1,ok,,1,150000000,1000,Toy Card,one,PyTorch 2"
+} > "$device/torch/optimizer.csv"
+"$work/scripts/readme.sh" > "$work/made"
+
+has() { # has NUMBER NAME LINE
+    grep -qxF "$3" "$work/made"
+    report "$1" "$2" $?
+}
+
+has 6 "a case bound by memory, beside PyTorch" "| \`optimizer.adamw\` | f32 | $adamw \
+| multi_tensor 100.0 | 1.50 TB/s | torch-fused 125.0 (ungated) | 0.80 | bandwidth.copy 2.00 TB/s | 75 % |"
+has 7 "a case bound by its products, without a peer" "| \`attention.forward\` | bf16 | $attention \
+| mma 200.0 | 200.0 TFLOP/s | not measured | not measured | gemm.nn bf16 500.0 TFLOP/s | 40 % |"
+has 8 "which PyTorch that was" "PyTorch's rows: PyTorch 2."
+has 9 "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |"
+has 10 "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
+grep -qx '## optimizer by PyTorch' "$work/made" && grep -q '| 200.0 | 125.0 |' "$work/made" &&
+    ! grep -q 'multi_tensor.*torch-' "$work/made"
+report 11 "the full tables hold PyTorch's apart from the suites'" $?
 exit $failed

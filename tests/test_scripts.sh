@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_scripts.sh - recording and comparing baselines, with a program in a
-# suite's place that hands out prepared results. As TAP lines.
+# test_scripts.sh - recording and comparing baselines, and judging a planted
+# slowdown, with a program in a suite's place that hands out prepared results. As
+# TAP lines.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d) || exit 2
@@ -15,10 +16,10 @@ check() { # check STATUS NAME
 
 mkdir -p "$work/build" "$work/scripts"
 cp "$root"/scripts/*.sh "$work/scripts/"
-cp "$root/build/gpubench-compare" "$work/build/"
+cp "$root/build/gpubench-compare" "$root"/tests/gpu/planted.* "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -33,8 +34,8 @@ rows() {
     done
 }
 
-# A suite: writes next1, next2, ... in turn to where --csv says, and notes how
-# it was called.
+# A suite: writes next1, next2, ... in turn to where --csv says, notes how it was
+# called, and ends with FAKE_STATUS.
 cat > fake <<'EOS'
 #!/bin/sh
 echo "$*" >> calls
@@ -43,6 +44,7 @@ while [ $# -gt 0 ]; do
     [ "$1" = --csv ] && cp "next$((turn))" "$2"
     shift
 done
+exit "${FAKE_STATUS:-0}"
 EOS
 chmod +x fake
 
@@ -93,6 +95,83 @@ sed 's/Toy Card 1/Other Card/' next1 > other && mv other next1
 sh scripts/compare.sh ./fake toy 3 > log 2>&1
 [ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
 check $? "no baseline of this device: status 2, the file's name and how to record it"
+
+# What stands for Python measures two suites.
+: > calls
+rows next1 first 200 200.1
+sed '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1 > next2
+cp next2 next1
+FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x > log 2>&1
+[ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
+    [ "$(grep -c '1,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+check $? "PyTorch's rows are kept by suite; the status says that a case failed"
+grep -q -- '^compare/pytorch.py --runs 2 .*--without x' calls
+check $? "the number of processes and the arguments reach pytorch.py"
+FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] &&
+    [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
+    ! grep -q torch- baselines/toy-card-1/toy.csv
+check $? "PyTorch's second campaign is appended, beside the suite's own rows"
+: > calls
+FORCE=1 PYTHON=./fake FAKE_STATUS=2 sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ]
+check $? "no way to measure PyTorch: status 2, nothing recorded"
+FORCE=1 PYTHON=true sh scripts/torch-baselines.sh 2 --help > log 2>&1 &&
+    FORCE=1 sh scripts/baseline.sh true toy 2 --list >> log 2>&1 &&
+    [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] && [ ! -s log ]
+check $? "what was measured before is not recorded again by --help or --list"
+PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has changes' log
+check $? "PyTorch is not recorded in a tree with changes either"
+
+# norm_rows FILE RUNS LARGE SMALL BACKWARD: medians of the kernel that is patched at
+# two shapes and of one that is not; runs differ by 0.1 %.
+norm_rows() {
+    awk -v runs="$2" -v medians="$3 $4 $5" 'BEGIN {
+        print "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,bytes,flops,device"
+        split(medians, median, " ")
+        split("layernorm.forward layernorm.forward layernorm.backward", name, " ")
+        split("n=32768 n=512 n=32768", params, " ")
+        split("8000 200 9000", bytes, " ")
+        for (run = 1; run <= runs; run++)
+            for (i = 1; i <= 3; i++)
+                printf "1,norm,%s,vectorized,cuda,f32,%s,cold,now,%d,ok,%s,%s,,Toy Card 1\n", name[i], params[i], run,
+                       median[i] * (1 + 0.001 * (run % 3)), bytes[i]
+    }' > "$1"
+}
+
+planted() { # planted STATUS TEXT NAME ARGUMENTS...: how the judgement ends and what it says
+    status=$1 text=$2 name=$3
+    shift 3
+    : > calls
+    sh build/planted.sh "$@" ./fake ./fake --filter x > log 2>&1
+    [ $? -eq "$status" ] && grep -q "^planted: $text" log
+    check $? "planted: $name"
+}
+
+norm_rows next1 10 100 5 200
+norm_rows next2 3 105 5 200
+planted 0 'found, and only there: 1 of 3 cases SLOWER' "5 % at the largest shape is found"
+grep -q -- '--runs 10 .*--filter x' calls && grep -q -- '--runs 3 .*--filter x' calls
+check $? "planted: ten healthy runs, three patched ones, with the arguments of the caller"
+norm_rows next2 3 105 5.3 200
+planted 0 'found, and only there: 2 of 3 cases SLOWER' "a small shape may be slower too"
+norm_rows next2 3 105 5 210
+planted 1 'layernorm.backward vectorized f32 n=32768 cold is SLOWER, and nothing' "a kernel that nothing was done to must not be"
+norm_rows next2 3 100 5.3 200
+planted 1 'layernorm.forward vectorized f32 n=32768 cold is same, not SLOWER' "the largest shape must be"
+cp next1 given
+norm_rows next1 3 105 5 200
+planted 0 'found, and only there' "a baseline that is given is not measured" -b given
+
+# As the Makefile does.
+plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" build/planted.patch > log 2>&1; }
+kernel=$root/kernels/cuda/norm_vectorized.cu
+plant "$kernel" && [ "$(grep -c 'rows / 20' build/planted.cu)" -eq 2 ]
+check $? "planted: the patch fits the kernel"
+sed 's/row >= r.rows/r.rows <= row/' "$kernel" > build/other.cu
+! plant build/other.cu
+check $? "planted: a kernel without the line is refused"
 
 echo "1..$count"
 exit $failed

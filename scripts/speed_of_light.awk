@@ -1,0 +1,119 @@
+# speed_of_light.awk - with median.awk: a list of cases (speed_of_light.txt), then
+# the baseline CSVs of a device and those of its torch/ folder, as one markdown
+# table: for each case of the list the fastest variant of the suites, the fastest of
+# PyTorch's (their names begin with torch-), and the device's ceiling with the share
+# of it that is reached. Medians over the runs of median_us; only rows that are ok
+# and cold. Splits at plain commas: in such a row no field has one.
+#
+# The ceiling is what the ceilings suite reached on this device: the bandwidth of a
+# copy (of a triad where no copy was measured) and the matrix product of the dtype;
+# that of the two counts which needs more time for the case's bytes or operations.
+
+BEGIN { FS = "," }
+
+FNR == 1 { file++ }
+
+file == 1 {
+    if ($0 !~ /^#/ && $0 != "") {
+        wanted[$0] = 1
+        list[++list_length] = $0
+    }
+    next
+}
+
+FNR == 1 {
+    for (i = 1; i <= NF; i++) column[$i] = i
+    next
+}
+
+$(column["status"]) != "ok" || $(column["mode"]) != "cold" { next }
+
+{
+    line = $(column["case"]) " " $(column["dtype"]) " " $(column["params"])
+    side = $(column["variant"]) ~ /^torch-/ ? "torch" : "own"
+}
+
+side == "own" && $(column["case"]) ~ /^(bandwidth\.(copy|triad)|gemm\.nn)$/ { add("ceiling") }
+
+line in wanted {
+    id = add(side)
+    if (side == "torch") versions[$(column["compiler"])] = 1
+    if ($(column["flags"]) ~ /(^| )ungated( |$)/) ungated[id] = 1
+}
+
+function add(kind,    id) {
+    id = kind SUBSEP line SUBSEP $(column["variant"])
+    values[id, ++count[id]] = $(column["median_us"])
+    bytes[line] = $(column["bytes"]) + 0
+    flops[line] = $(column["flops"]) + 0
+    return id
+}
+
+# The id of the fastest variant of a line, "" if there is none; its median is in `us`.
+function fastest(kind, line,    id, part, best, median_us) {
+    us = 0
+    for (id in count) {
+        split(id, part, SUBSEP)
+        if (part[1] != kind || part[2] != line) continue
+        median_us = median(id)
+        if (best == "" || median_us < us) { best = id; us = median_us }
+    }
+    return best
+}
+
+# Work per microsecond: of the copy in bytes, of a dtype's matrix product in operations.
+function find_ceilings(    id, part, word, rate, name) {
+    for (id in count) {
+        split(id, part, SUBSEP)
+        if (part[1] != "ceiling") continue
+        split(part[2], word, " ")
+        name = word[1] == "gemm.nn" ? "gemm.nn " word[2] : word[1]
+        rate = (word[1] == "gemm.nn" ? flops[part[2]] : bytes[part[2]]) / median(id)
+        if (rate > ceiling[name]) ceiling[name] = rate
+    }
+    copy = ("bandwidth.copy" in ceiling) ? "bandwidth.copy" : "bandwidth.triad"
+}
+
+# The name of the ceiling that counts for a line; "" if one was not measured.
+function find_bound(line,    word, product) {
+    split(line, word, " ")
+    product = "gemm.nn " word[2]
+    if (!(copy in ceiling) || !(product in ceiling)) return ""
+    return bytes[line] / ceiling[copy] >= flops[line] / ceiling[product] ? copy : product
+}
+
+function work(line, bound) { return bound ~ /^gemm/ ? flops[line] : bytes[line] }
+
+function rate_text(rate, bound) {
+    return bound ~ /^gemm/ ? sprintf("%.1f TFLOP/s", rate / 1e6) : sprintf("%.2f TB/s", rate / 1e6)
+}
+
+function variant_text(id, us,    part) {
+    if (id == "") return "not measured"
+    split(id, part, SUBSEP)
+    return part[3] " " show(us) (id in ungated ? " (ungated)" : "")
+}
+
+function print_line(line,    own, own_us, torch, bound, word, unknown) {
+    unknown = "not measured"
+    own = fastest("own", line)
+    own_us = us
+    torch = fastest("torch", line)
+    bound = find_bound(line)
+    split(line, word, " ")
+    printf "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", word[1], word[2],
+           substr(line, length(word[1] word[2]) + 3), variant_text(own, own_us),
+           own == "" || bound == "" ? unknown : rate_text(work(line, bound) / own_us, bound),
+           variant_text(torch, us),
+           own == "" || torch == "" ? unknown : sprintf("%.2f", own_us / us),
+           bound == "" ? unknown : bound " " rate_text(ceiling[bound], bound),
+           own == "" || bound == "" ? unknown : sprintf("%.0f %%", 100 * work(line, bound) / ceiling[bound] / own_us)
+}
+
+END {
+    find_ceilings()
+    print "| case | dtype | shape | gpubench, us | it reaches | PyTorch, us | gpubench / PyTorch | ceiling | reached |"
+    print "|---|---|---|---:|---:|---:|---:|---:|---:|"
+    for (i = 1; i <= list_length; i++) print_line(list[i])
+    for (version in versions) printf "\nPyTorch's rows: %s.\n", version
+}

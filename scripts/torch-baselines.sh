@@ -1,0 +1,28 @@
+#!/bin/sh
+# torch-baselines.sh RUNS [ARGUMENTS...] - measures PyTorch on the suites' cases
+# (compare/pytorch.py) in RUNS processes and appends them, as one campaign, to
+# baselines/<device>/torch/<suite>.csv, beside the suites' own. Refuses a working
+# tree with changes. A case that failed keeps its row, which says why.
+# Exit status: pytorch.py's; 2 (no PyTorch, no GPU, bad usage) records nothing.
+set -eu
+. "$(dirname "$0")/record.sh"
+runs=$1
+shift
+measured=results/torch.csv
+
+refuse_changes torch-baselines
+prepare "$measured"
+status=0
+"${PYTHON:-python3}" compare/pytorch.py --runs "$runs" --csv "$measured" "$@" || status=$?
+[ "$status" -le 1 ] && [ -e "$measured" ] || exit "$status"
+folder=$(sh scripts/device-folder.sh "$measured")/torch
+rm -rf results/torch
+mkdir results/torch
+# `suite` stands in front of every field that may be quoted.
+awk -F, 'NR == 1 { header = $0; for (i = 1; i <= NF; i++) if ($i == "suite") suite = i; next }
+         !($suite in known) { known[$suite] = 1; print header > ("results/torch/" $suite ".csv") }
+         { print > ("results/torch/" $suite ".csv") }' "$measured"
+for file in results/torch/*.csv; do
+    append "$file" "$folder/$(basename "$file")"
+done
+exit "$status"
