@@ -173,7 +173,7 @@ KERNEL_TESTS := inputs suite attention attention_backward block ceilings embeddi
 HEADER_TESTS := statistics csv command_line engine
 TESTS := build/tests
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
-  $(TESTS)/test_cuda_path
+  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -205,6 +205,20 @@ $(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c
 $(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
+
+# The memcpy suite on it, with those of its CUDA files that launch no kernel.
+MEMCPY_HOST_SIDE := memcpy_concurrent memcpy_peer
+
+$(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o): $(TESTS)/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -Itests/fake_cuda -MMD -MP \
+	  -x c++ -c $< -o $@
+
+$(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c tests/fake_cuda/fake_cuda.c \
+  $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/%,$^) \
+	  -lcmocka -lstdc++ -lpthread -ldl -lm
 
 COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))

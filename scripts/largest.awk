@@ -1,8 +1,9 @@
 # largest.awk - with median.awk: baseline CSVs as one markdown table: for each case and dtype the
 # shape with the most work (operations, else bytes), its slowest and its fastest
 # variant by the median over the runs of median_us, and what the fastest
-# reaches. The block's parts have a table of their own (parts.awk). Only rows
-# that are ok and cold. Splits at plain commas: in such a row no field has one.
+# reaches. The block's parts have a table of their own (parts.awk), and variants
+# that do a part of their operation (_alone) would always be the fastest. Only
+# rows that are ok and cold. Splits at plain commas: in such a row no field has one.
 
 BEGIN { FS = "," }
 
@@ -11,7 +12,8 @@ FNR == 1 {
     next
 }
 
-$(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) != "block.part" {
+$(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) != "block.part" &&
+$(column["variant"]) !~ /_alone$/ {
     key = "`" $(column["case"]) "` | " $(column["dtype"])
     flops = $(column["flops"]) + 0
     bytes = $(column["bytes"]) + 0

@@ -279,7 +279,8 @@ void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype,
         one->verify = case_verify;
         one->teardown = case_teardown;
         one->error_string = kernel_error_string;
-        one->bytes = bytes;
+        one->bytes =
+            operation->variant_bytes ? operation->variant_bytes(variant, bytes) : bytes;
         one->flops = flops;
         one->peak_gb_per_s = operation->peak_gb_per_s;
         count++;

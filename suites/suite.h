@@ -45,6 +45,9 @@ typedef struct suite_operation {
     int (*verify)(suite_case *c, gpubench *bench);
     int (*reset)(suite_case *c, gpubench_stream stream); /* NULL: each run leaves the same behind */
     double peak_gb_per_s; /* as in gpubench_case: 0 the device's memory, negative nothing */
+    /* Of a shape's bytes those that a variant moves which does a part of the
+     * operation only; NULL: each does the whole. */
+    uint64_t (*variant_bytes)(const kernel_variant *variant, uint64_t bytes);
 } suite_operation;
 
 /* The table of the CUDA backend where it was built, an empty one elsewhere. */

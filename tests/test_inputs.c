@@ -109,6 +109,39 @@ static void test_memcpy_counts(void **state)
     assert_int_equal(memcpy_transfer_bytes(1 << 20), 1048576);
     assert_int_equal(memcpy_memset_bytes(1 << 20), 1048576);
     assert_true(memcpy_copy_bytes(SIZE_MAX) == UINT64_MAX);
+    assert_int_equal(memcpy_bidirectional_bytes(1 << 20, 5), 1048581); /* both directions */
+    assert_true(memcpy_bidirectional_bytes(SIZE_MAX, 2) == UINT64_MAX);
+}
+
+static void test_memcpy_registered_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(memcpy_registered_bytes(1), 512);
+    assert_int_equal(memcpy_registered_bytes(512), 512);
+    assert_int_equal(memcpy_registered_bytes(4097), 4608);
+    assert_true(memcpy_registered_bytes(SIZE_MAX - 1) == SIZE_MAX);
+}
+
+/* One result for each eight bytes that are begun. */
+static void test_memcpy_overlap_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(memcpy_overlap_results(1), 1);
+    assert_int_equal(memcpy_overlap_results(8), 1);
+    assert_int_equal(memcpy_overlap_results(9), 2);
+    assert_true(memcpy_overlap_results(SIZE_MAX) == SIZE_MAX / 8 + 1);
+}
+
+/* The chain's closed form, from which a step more or less, or the start of a
+ * neighbour, is farther away than rounding leads. */
+static void test_memcpy_overlap_values(void **state)
+{
+    const double shrunk = pow(MEMCPY_OVERLAP_DECAY, MEMCPY_OVERLAP_CHAIN);
+    (void)state;
+    for (size_t i = 0; i < MEMCPY_OVERLAP_STARTS; i++)
+        assert_close(memcpy_overlap_result(i), 1 + (1 + (double)i) * shrunk,
+                     2e-5 * (1 + (double)i));
+    assert_true(memcpy_overlap_result(7) == memcpy_overlap_result(7 + MEMCPY_OVERLAP_STARTS));
 }
 
 /* Sizes around the word's, at every alignment; the neighbours stay. */
@@ -153,7 +186,8 @@ int main(void)
         cmocka_unit_test(test_round_trips),     cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_normal_moments),  cmocka_unit_test(test_random_is_seeded),
         cmocka_unit_test(test_memcpy_counts),   cmocka_unit_test(test_memcpy_variants),
-        cmocka_unit_test(test_memset_variants),
+        cmocka_unit_test(test_memset_variants), cmocka_unit_test(test_memcpy_registered_sizes),
+        cmocka_unit_test(test_memcpy_overlap_sizes), cmocka_unit_test(test_memcpy_overlap_values),
     };
     return cmocka_run_group_tests_name("inputs", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /*
- * memcpy.c - copying and setting host memory.
+ * memcpy.c - copying and setting host memory, and what sizes and results the
+ * other backends' rows are held against.
  *
  * 1. memcpy, memset  the C library's: wide vectors, and stores around the cache
  *                    for large sizes. Bound by memory bandwidth.
@@ -8,6 +9,7 @@
  */
 #include "../memcpy.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -26,6 +28,32 @@ uint64_t memcpy_transfer_bytes(size_t bytes)
 uint64_t memcpy_memset_bytes(size_t bytes)
 {
     return bytes;
+}
+
+uint64_t memcpy_bidirectional_bytes(size_t h2d_bytes, size_t d2h_bytes)
+{
+    uint64_t sum = (uint64_t)h2d_bytes + d2h_bytes;
+    return sum < h2d_bytes ? UINT64_MAX : sum;
+}
+
+size_t memcpy_registered_bytes(size_t bytes)
+{
+    size_t rest = bytes % MEMCPY_REGISTERED_ALIGNMENT;
+    size_t missing = rest ? MEMCPY_REGISTERED_ALIGNMENT - rest : 0;
+    return bytes > SIZE_MAX - missing ? SIZE_MAX : bytes + missing;
+}
+
+size_t memcpy_overlap_results(size_t bytes)
+{
+    return bytes / MEMCPY_OVERLAP_BYTES_PER_RESULT + (bytes % MEMCPY_OVERLAP_BYTES_PER_RESULT != 0);
+}
+
+float memcpy_overlap_result(size_t i)
+{
+    float x = MEMCPY_OVERLAP_START(i);
+    for (int n = 0; n < MEMCPY_OVERLAP_CHAIN; n++)
+        x = fmaf(x, MEMCPY_OVERLAP_DECAY, MEMCPY_OVERLAP_GAIN);
+    return x;
 }
 
 static int run_memcpy(const void *args, void *workspace, void *state, kernel_stream stream)

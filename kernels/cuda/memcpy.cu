@@ -5,13 +5,19 @@
  *                engine reads it directly. Bound by the link.
  * 2. pageable    h2d, d2h: the same call with malloc's memory: the driver copies
  *                through its own pinned buffers. Bound by that copy.
- * 3. memcpy      d2d: cudaMemcpyAsync. Bound by device memory, read and written.
- * 4. vectorized  d2d: a kernel with 16 bytes a load and four loads in flight a
+ * 3. registered  h2d, d2h: the same call with malloc's memory that was page-locked
+ *                afterwards (cudaHostRegister): what pinned reaches, for memory
+ *                that somebody else allocated.
+ * 4. kernel      h2d, d2h: a kernel that reads or writes page-locked host memory
+ *                itself, 16 bytes an access. No copy engine has to be started,
+ *                and multiprocessors are busy instead. Bound by the link.
+ * 5. memcpy      d2d: cudaMemcpyAsync. Bound by device memory, read and written.
+ * 6. vectorized  d2d: a kernel with 16 bytes a load and four loads in flight a
  *                thread: how much of the bandwidth plain code reaches.
- * 5. memset      cudaMemsetAsync. Bound by device memory, written.
- * 6. vectorized  set: 16 bytes a store.
+ * 7. memset      cudaMemsetAsync. Bound by device memory, written.
+ * 8. vectorized  set: 16 bytes a store.
  */
-#include "../memcpy.h"
+#include "memcpy.cuh"
 
 #include <cuda_runtime.h>
 
@@ -103,15 +109,9 @@ int launch_copy(const memcpy_args &a, kernel_stream stream)
     return cudaGetLastError();
 }
 
-int run_vectorized_copy(const void *args, void *, void *, kernel_stream stream)
+int run_copy_by_kernel(const void *args, void *, void *, kernel_stream stream)
 {
-    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
-    if (a.bytes == 0) return KERNEL_OK;
-    /* The widest word that both addresses reach the boundary of together. */
-    uintptr_t apart = reinterpret_cast<uintptr_t>(a.dst) ^ reinterpret_cast<uintptr_t>(a.src);
-    if (apart % sizeof(uint4) == 0) return launch_copy<uint4>(a, stream);
-    if (apart % sizeof(unsigned) == 0) return launch_copy<unsigned>(a, stream);
-    return launch_copy<char>(a, stream);
+    return memcpy_copy_by_kernel(static_cast<const memcpy_args *>(args), stream);
 }
 
 int run_vectorized_set(const void *args, void *, void *, kernel_stream stream)
@@ -139,31 +139,84 @@ int run_memset(const void *args, void *, void *, kernel_stream stream)
     return cudaMemsetAsync(a.dst, a.value, a.bytes, stream);
 }
 
+/* ---- registered host memory: the source of h2d, the destination of d2h */
+
+const char *why_not_registered(const void *)
+{
+    int device, supported = 1;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&supported, cudaDevAttrHostRegisterSupported, device) != cudaSuccess)
+        return nullptr; /* prepare meets the same error, and reports it */
+    return supported ? nullptr : "cudaHostRegister is not supported here";
+}
+
+int register_host(void *memory, size_t bytes, void **state)
+{
+    cudaError_t error =
+        cudaHostRegister(memory, memcpy_registered_bytes(bytes), cudaHostRegisterDefault);
+    if (error == cudaSuccess) *state = memory;
+    return error;
+}
+
+int prepare_registered_h2d(const void *args, void **state)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    return register_host(const_cast<void *>(a.src), a.bytes, state);
+}
+
+int prepare_registered_d2h(const void *args, void **state)
+{
+    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
+    return register_host(a.dst, a.bytes, state);
+}
+
+void release_registered(void *state)
+{
+    (void)cudaHostUnregister(state);
+}
+
+/* ---- tables */
+
 using run_function = int(const void *, void *, void *, kernel_stream);
 
-/* Every row here takes any bytes and has neither workspace nor state. */
+constexpr unsigned BYTES = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1;
+
+/* A row that takes any bytes and has neither workspace nor state. */
 constexpr kernel_variant row(const char *name, const char *note, run_function *run)
 {
-    return {name, note, KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1, 0, 1, nullptr, nullptr, nullptr,
-            nullptr, run};
+    return {name, note, BYTES, 0, 1, nullptr, nullptr, nullptr, nullptr, run};
+}
+
+using prepare_function = int(const void *, void **);
+
+constexpr kernel_variant registered_row(prepare_function *prepare, run_function *run)
+{
+    return {"registered", "cudaMemcpyAsync, malloc's host memory after cudaHostRegister", BYTES, 0,
+            1, why_not_registered, nullptr, prepare, release_registered, run};
 }
 
 constexpr const char PINNED[] = "cudaMemcpyAsync, page-locked host memory";
 constexpr const char PAGEABLE[] = "cudaMemcpyAsync, malloc's host memory";
+constexpr const char BY_KERNEL[] = "16-byte accesses to page-locked host memory";
+constexpr size_t BASIC_ROWS = 2; /* of the tables below, from the first on */
 
 const kernel_variant h2d_rows[] = {
     row("pinned", PINNED, run_memcpy<cudaMemcpyHostToDevice>),
     row("pageable", PAGEABLE, run_memcpy<cudaMemcpyHostToDevice>),
+    registered_row(prepare_registered_h2d, run_memcpy<cudaMemcpyHostToDevice>),
+    row("kernel", BY_KERNEL, run_copy_by_kernel),
 };
 
 const kernel_variant d2h_rows[] = {
     row("pinned", PINNED, run_memcpy<cudaMemcpyDeviceToHost>),
     row("pageable", PAGEABLE, run_memcpy<cudaMemcpyDeviceToHost>),
+    registered_row(prepare_registered_d2h, run_memcpy<cudaMemcpyDeviceToHost>),
+    row("kernel", BY_KERNEL, run_copy_by_kernel),
 };
 
 const kernel_variant d2d_rows[] = {
     row("memcpy", "cudaMemcpyAsync", run_memcpy<cudaMemcpyDeviceToDevice>),
-    row("vectorized", "16-byte loads, four in flight a thread", run_vectorized_copy),
+    row("vectorized", "16-byte loads, four in flight a thread", run_copy_by_kernel),
 };
 
 const kernel_variant memset_rows[] = {
@@ -173,9 +226,22 @@ const kernel_variant memset_rows[] = {
 
 } // namespace
 
+int memcpy_copy_by_kernel(const memcpy_args *args, kernel_stream stream)
+{
+    const memcpy_args &a = *args;
+    if (a.bytes == 0) return KERNEL_OK;
+    /* The widest word that both addresses reach the boundary of together. */
+    uintptr_t apart = reinterpret_cast<uintptr_t>(a.dst) ^ reinterpret_cast<uintptr_t>(a.src);
+    if (apart % sizeof(uint4) == 0) return launch_copy<uint4>(a, stream);
+    if (apart % sizeof(unsigned) == 0) return launch_copy<unsigned>(a, stream);
+    return launch_copy<char>(a, stream);
+}
+
 extern "C" {
 const kernel_table memcpy_h2d_cuda = {h2d_rows, sizeof h2d_rows / sizeof *h2d_rows};
+const kernel_table memcpy_h2d_basic_cuda = {h2d_rows, BASIC_ROWS};
 const kernel_table memcpy_d2h_cuda = {d2h_rows, sizeof d2h_rows / sizeof *d2h_rows};
+const kernel_table memcpy_d2h_basic_cuda = {d2h_rows, BASIC_ROWS};
 const kernel_table memcpy_d2d_cuda = {d2d_rows, sizeof d2d_rows / sizeof *d2d_rows};
 const kernel_table memcpy_memset_cuda = {memset_rows, sizeof memset_rows / sizeof *memset_rows};
 }

@@ -12,7 +12,7 @@
 enum { DEVICES = 2, MOST_STREAMS = 64 };
 static const size_t memory_bytes = (size_t)1 << 30;
 
-enum operation_kind { KERNEL, WRITE, HOST, RECORD, CRASH, HANG };
+enum operation_kind { KERNEL, WRITE, COPY, HOST, RECORD, WAIT, CRASH, HANG };
 
 typedef struct operation {
     struct operation *next;
@@ -20,7 +20,9 @@ typedef struct operation {
     double us;
     int byte;
     struct timespec until; /* KERNEL ends no sooner, in real time; 0: at once */
-    void *memory; /* of WRITE; HOST's argument */
+    void *memory; /* of WRITE and COPY; HOST's argument */
+    const void *source;
+    uint64_t records; /* of its event, that WAIT waits for */
     size_t bytes;
     cudaHostFn_t function;
     cudaEvent_t event;
@@ -38,6 +40,7 @@ struct CUstream_st {
 
 struct CUevent_st {
     int pending; /* records that are queued */
+    uint64_t recorded; /* records that are executed */
     double us;
 };
 
@@ -50,11 +53,17 @@ struct CUgraphExec_st {
     operation *first;
 };
 
-/* Blocks carry their size in front, as far from the caller as malloc aligns. */
+/* What stands in front of a block, as far from the caller as malloc aligns. */
 typedef union block {
-    size_t bytes;
+    struct {
+        size_t bytes;
+        union block *next;
+        int device; /* HOST_MEMORY, or the device that was current */
+    } is;
     long double align;
 } block;
+
+enum { HOST_MEMORY = -1 };
 
 struct fake_cuda fake_cuda;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,6 +71,8 @@ static pthread_cond_t executed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams[MOST_STREAMS];
 static cudaError_t last_error, context_error;
 static int current_device, live_objects;
+static block *blocks;
+static int has_access[DEVICES]; /* to the other one */
 static size_t used_bytes;
 
 /* ---- errors ---- */
@@ -82,6 +93,13 @@ static cudaError_t answer_locked(cudaError_t code)
     code = answer(code);
     pthread_mutex_unlock(&lock);
     return code;
+}
+
+/* The answer to a call that takes something, unless code says more. With the lock held. */
+static cudaError_t answer_take(cudaError_t code)
+{
+    int fails = fake_cuda.failing_take > 0 && --fake_cuda.failing_take == 0;
+    return answer(code == cudaSuccess && fails ? cudaErrorMemoryAllocation : code);
 }
 
 cudaError_t cudaGetLastError(void)
@@ -105,6 +123,8 @@ const char *cudaGetErrorName(cudaError_t code)
     case cudaErrorNoDevice: return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorPeerAccessAlreadyEnabled: return "cudaErrorPeerAccessAlreadyEnabled";
+    case cudaErrorPeerAccessNotEnabled: return "cudaErrorPeerAccessNotEnabled";
     case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
     case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
@@ -131,6 +151,8 @@ static void perform(const operation *op)
         op->function(op->memory);
     if (op->kind == WRITE)
         memset(op->memory, op->byte, op->bytes);
+    if (op->kind == COPY)
+        memcpy(op->memory, op->source, op->bytes);
     if (op->until.tv_sec > 0)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &op->until, NULL);
 }
@@ -141,6 +163,10 @@ static void execute(cudaStream_t stream, const operation *op)
 {
     while (op->kind == HANG)
         pthread_cond_wait(&stream->filled, &lock);
+    while (op->kind == WAIT && op->event->recorded < op->records)
+        pthread_cond_wait(&executed, &lock);
+    if (op->kind == WAIT && stream->now_us < op->event->us)
+        stream->now_us = op->event->us;
     if (context_error == cudaSuccess) {
         pthread_mutex_unlock(&lock);
         perform(op);
@@ -152,6 +178,7 @@ static void execute(cudaStream_t stream, const operation *op)
     if (op->kind == RECORD) {
         op->event->us = stream->now_us;
         op->event->pending--;
+        op->event->recorded++;
     }
 }
 
@@ -199,13 +226,22 @@ static void queue(cudaStream_t stream, const operation *op)
     pthread_cond_signal(&stream->filled);
 }
 
+/* The NULL stream's operations are executed at once: the caller's thread is its
+ * thread. Whatever they wait for is queued already. */
 static cudaError_t enqueue(cudaStream_t stream, const operation *op)
 {
+    static struct CUstream_st null_stream;
     cudaError_t code;
     pthread_mutex_lock(&lock);
-    code = answer(stream ? cudaSuccess : cudaErrorInvalidValue);
-    if (code == cudaSuccess)
+    code = answer(cudaSuccess);
+    if (code == cudaSuccess && stream) {
         queue(stream, op);
+    } else if (code == cudaSuccess) {
+        if (op->kind == RECORD)
+            op->event->pending++;
+        execute(&null_stream, op);
+        pthread_cond_broadcast(&executed);
+    }
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -233,7 +269,7 @@ cudaError_t cudaDeviceSynchronize(void)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = fake_cuda.count_error || fake_cuda.no_devices ? 0 : DEVICES;
+    *count = fake_cuda.count_error || fake_cuda.no_devices ? 0 : fake_cuda.one_device ? 1 : DEVICES;
     return answer_locked(fake_cuda.count_error);
 }
 
@@ -248,6 +284,44 @@ cudaError_t cudaSetDevice(int device)
     if (code == cudaSuccess)
         current_device = device;
     return code;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current_device;
+    return answer_locked(cudaSuccess);
+}
+
+static int are_two(int device, int peer)
+{
+    return is_device(device) && is_device(peer) && device != peer;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = !fake_cuda.no_peer_access;
+    return answer_locked(are_two(device, peer) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&lock);
+    code = answer_take(flags || !are_two(current_device, peer) ? cudaErrorInvalidDevice
+                       : has_access[current_device]            ? cudaErrorPeerAccessAlreadyEnabled
+                                                               : cudaSuccess);
+    if (code == cudaSuccess)
+        has_access[current_device] = 1;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    int enabled = are_two(current_device, peer) && has_access[current_device];
+    if (enabled)
+        has_access[current_device] = 0;
+    return answer_locked(enabled ? cudaSuccess : cudaErrorPeerAccessNotEnabled);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
@@ -289,21 +363,29 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 /* ---- memory ---- */
 
 /* With the lock held. */
-static void *take_block(size_t bytes)
+static void *take_block(size_t bytes, int device)
 {
     block *made = malloc(sizeof *made + bytes);
     if (!made)
         return NULL;
-    made->bytes = bytes;
+    made->is.bytes = bytes;
+    made->is.device = device;
+    made->is.next = blocks;
+    blocks = made;
+    if (device != HOST_MEMORY)
+        used_bytes += bytes;
     live_objects++;
     return made + 1;
 }
 
-static void drop_block(void *memory, int on_device)
+static void drop_block(void *memory)
 {
-    block *made = (block *)memory - 1;
-    if (on_device)
-        used_bytes -= made->bytes;
+    block *made = (block *)memory - 1, **link = &blocks;
+    while (*link != made)
+        link = &(*link)->is.next;
+    *link = made->is.next;
+    if (made->is.device != HOST_MEMORY)
+        used_bytes -= made->is.bytes;
     live_objects--;
     free(made);
 }
@@ -313,19 +395,17 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     cudaError_t code;
     *memory = NULL;
     pthread_mutex_lock(&lock);
-    code = answer(fake_cuda.malloc_error != cudaSuccess   ? fake_cuda.malloc_error
-                  : bytes > memory_bytes - used_bytes ? cudaErrorMemoryAllocation
-                                                      : cudaSuccess);
-    if (code == cudaSuccess && bytes > 0) {
-        *memory = take_block(bytes);
-        used_bytes += bytes;
-    }
+    code = answer_take(fake_cuda.malloc_error != cudaSuccess   ? fake_cuda.malloc_error
+                       : bytes > memory_bytes - used_bytes ? cudaErrorMemoryAllocation
+                                                           : cudaSuccess);
+    if (code == cudaSuccess && bytes > 0)
+        *memory = take_block(bytes, current_device);
     pthread_mutex_unlock(&lock);
     return code;
 }
 
 /* Like the real one it waits for the device, so a hung kernel hangs it. */
-static cudaError_t free_block(void *memory, int on_device)
+static cudaError_t free_block(void *memory)
 {
     cudaError_t code;
     pthread_mutex_lock(&lock);
@@ -333,14 +413,14 @@ static cudaError_t free_block(void *memory, int on_device)
         wait_idle();
     code = answer(cudaSuccess);
     if (memory)
-        drop_block(memory, on_device);
+        drop_block(memory);
     pthread_mutex_unlock(&lock);
     return code;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-    return free_block(memory, 1);
+    return free_block(memory);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
@@ -351,14 +431,14 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
     code = answer(flags != cudaHostAllocDefault || bytes > memory_bytes ? cudaErrorMemoryAllocation
                                                                         : cudaSuccess);
     if (code == cudaSuccess)
-        *memory = take_block(bytes);
+        *memory = take_block(bytes, HOST_MEMORY);
     pthread_mutex_unlock(&lock);
     return code;
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
-    return free_block(memory, 0);
+    return free_block(memory);
 }
 
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
@@ -375,6 +455,25 @@ cudaError_t cudaMemcpy(void *destination, const void *source, size_t bytes,
     if (code == cudaSuccess && kind == cudaMemcpyDefault)
         memcpy(destination, source, bytes);
     return code;
+}
+
+/* 50 GB/s, and 2 us for starting. */
+cudaError_t cudaMemcpyAsync(void *destination, const void *source, size_t bytes,
+                            enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    operation op = {.kind = COPY, .memory = destination, .source = source, .bytes = bytes};
+    (void)kind;
+    op.us = 2 + (double)bytes / 5e4;
+    return enqueue(stream, &op);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *destination, int destination_device, const void *source,
+                                int source_device, size_t bytes, cudaStream_t stream)
+{
+    if (fake_device_of(destination) != destination_device ||
+        fake_device_of(source) != source_device)
+        return answer_locked(cudaErrorInvalidValue);
+    return cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, stream);
 }
 
 cudaError_t cudaMemset(void *memory, int byte, size_t bytes)
@@ -400,8 +499,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     pthread_mutex_lock(&lock);
     while (i < MOST_STREAMS && streams[i])
         i++;
-    code = answer(flags != cudaStreamNonBlocking || i == MOST_STREAMS ? cudaErrorInvalidValue
-                                                                      : fake_cuda.stream_error);
+    code = answer_take(flags != cudaStreamNonBlocking || i == MOST_STREAMS
+                           ? cudaErrorInvalidValue
+                           : fake_cuda.stream_error);
     if (code == cudaSuccess) {
         made->last = &made->first;
         pthread_cond_init(&made->filled, NULL);
@@ -452,6 +552,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return code;
 }
 
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    operation op = {.kind = WAIT, .event = event};
+    pthread_mutex_lock(&lock);
+    op.records = event->recorded + (uint64_t)event->pending;
+    pthread_mutex_unlock(&lock);
+    return flags ? answer_locked(cudaErrorInvalidValue) : enqueue(stream, &op);
+}
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
 {
     operation op = {.kind = HOST, .function = function, .memory = argument};
@@ -462,9 +571,15 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
+    return cudaEventCreateWithFlags(event, 0);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
     cudaError_t code;
     pthread_mutex_lock(&lock);
-    code = answer(cudaSuccess);
+    code = answer_take(flags & ~(unsigned)cudaEventDisableTiming ? cudaErrorInvalidValue
+                                                                 : cudaSuccess);
     if (code == cudaSuccess) {
         *event = calloc(1, sizeof **event);
         live_objects++;
@@ -729,6 +844,28 @@ int fake_current_device(void)
     return current_device;
 }
 
+int fake_device_of(const void *memory)
+{
+    int device = HOST_MEMORY;
+    const block *one;
+    pthread_mutex_lock(&lock);
+    for (one = blocks; one; one = one->is.next) {
+        uintptr_t offset = (uintptr_t)memory - (uintptr_t)(one + 1);
+        if (offset < one->is.bytes)
+            device = one->is.device;
+    }
+    pthread_mutex_unlock(&lock);
+    return device;
+}
+
+int fake_peer_accesses(void)
+{
+    int count = 0, device;
+    for (device = 0; device < DEVICES; device++)
+        count += has_access[device];
+    return count;
+}
+
 size_t fake_used_bytes(void)
 {
     size_t bytes;
@@ -752,6 +889,7 @@ void fake_start(void)
     pthread_mutex_lock(&lock);
     memset(&fake_cuda, 0, sizeof fake_cuda);
     last_error = context_error = cudaSuccess;
+    memset(has_access, 0, sizeof has_access);
     current_device = 0;
     pthread_mutex_unlock(&lock);
 }

@@ -70,6 +70,7 @@ odd='b=1 h=1 t=1 d=64 causal=1; b=2 h=3 t=127 d=64 causal=1; b=2 h=3 t=129 d=128
 verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
 verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
 verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
+verifies "memcpy in every mode" "$build/memcpy" --mode all --shape 'bytes=1048579'
 all="--dtype f32,tf32,f16,bf16"
 verifies "norm at odd shapes" "$build/norm" $all \
     --shape 'n=1 c=1; n=127 c=33; n=129 c=1025; n=3 c=768; n=5 c=1600; n=2 c=8191; n=31 c=31'
