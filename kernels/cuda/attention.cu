@@ -18,11 +18,13 @@ static constexpr unsigned FLOATS = HALVES | KERNEL_DTYPE_BIT(KERNEL_F32);
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "scores in memory; three kernels on CUDA cores", FLOATS, 80, 1, nullptr,
-     attention_naive_workspace_bytes, nullptr, nullptr, attention_naive_run},
+    {"naive", "scores in memory; three kernels on CUDA cores", FLOATS, 80, 1,
+     attention_forward_is_strided, attention_naive_workspace_bytes, nullptr, nullptr,
+     attention_naive_run},
     {"naive_cublas", "scores in memory; cuBLAS, softmax, cuBLAS",
-     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, nullptr, attention_cublas_workspace_bytes,
-     attention_cublas_prepare, attention_cublas_release, attention_cublas_run},
+     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, attention_forward_is_strided,
+     attention_cublas_workspace_bytes, attention_cublas_prepare, attention_cublas_release,
+     attention_cublas_run},
     {"tiled", "online softmax in one kernel on CUDA cores", FLOATS, 80, 1,
      attention_tiled_unsupported, nullptr, nullptr, nullptr, attention_tiled_run},
     {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,

@@ -85,6 +85,19 @@ inline size_t attention_bytes(std::initializer_list<int64_t> factors)
     return bytes;
 }
 
+/* Why a kernel that moves 16 bytes at a time and counts those between rows in an
+ * int does not take the strides, or NULL. */
+inline const char *attention_strides_unsupported(attention_strides qkv, attention_strides out)
+{
+    for (attention_strides s : {qkv, out}) {
+        if (!s.batch && !s.head && !s.token) continue;
+        for (int64_t stride : {s.batch, s.head, s.token})
+            if (stride <= 0 || stride % 8 != 0) return "strides must be positive multiples of 8";
+        if (s.token > INT32_MAX / 2) return "takes rows that are less than 2 GiB apart";
+    }
+    return nullptr;
+}
+
 #define ATTENTION_SHARED_REASON "needs more shared memory than a block of this GPU may have"
 
 /* Whether a block may have so many bytes of shared memory on the current

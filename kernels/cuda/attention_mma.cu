@@ -35,6 +35,7 @@ struct arguments {
     const void *q, *k, *v;
     void *out;
     float *lse;
+    tensor_pitches qkv_pitches, out_pitches;
     int64_t tokens;
     unsigned row_blocks; /* of BLOCK_ROWS, per head */
     unsigned key_tiles;  /* of KEYS, per head */
@@ -148,10 +149,11 @@ template <int D>
 __device__ __forceinline__ void load_keys(uint32_t tile, const void *operand, int64_t offset,
                                           unsigned index, const arguments &a)
 {
+    int pitch = a.qkv_pitches.token;
     const char *source =
-        static_cast<const char *>(operand) + offset + static_cast<int64_t>(index) * (KEYS * D * 2);
+        static_cast<const char *>(operand) + offset + static_cast<int64_t>(index) * KEYS * pitch;
     copy_tile<KEYS, D, tile_layout<D>, THREADS>(
-        tile, source, index + 1 == a.key_tiles ? a.last_keys : KEYS);
+        tile, source, pitch, index + 1 == a.key_tiles ? a.last_keys : KEYS);
     ptx_copy_async_commit();
 }
 
@@ -191,8 +193,8 @@ __device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, co
     constexpr int WARP_ROWS = ROW_TILES * 16;
     int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * WARP_ROWS;
     int64_t rows_left = a.tokens - at.first_row;
-    int64_t first = at.head * a.tokens + at.first_row;
-    char *out = static_cast<char *>(a.out) + first * (D * 2);
+    int64_t first = at.head * a.tokens + at.first_row, pitch = a.out_pitches.token;
+    char *out = static_cast<char *>(a.out) + a.out_pitches.to_head(at.head) + at.first_row * pitch;
     char *staging = tiles.q;
     __syncwarp(); /* every lane has read its last Q */
 #pragma unroll
@@ -216,7 +218,7 @@ __device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, co
     for (int i = lane; i < WARP_ROWS * CHUNKS; i += 32) {
         int row = warp_row + i / CHUNKS, chunk = i % CHUNKS;
         if (row < rows_left)
-            *reinterpret_cast<uint4 *>(out + row * (D * 2) + chunk * 16) =
+            *reinterpret_cast<uint4 *>(out + row * pitch + chunk * 16) =
                 *reinterpret_cast<uint4 *>(staging + layout::offset(row, chunk));
     }
 }
@@ -230,7 +232,7 @@ __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_consta
     extern __shared__ __align__(256) char memory[];
     shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
     position at = locate<CAUSAL, ROW_TILES>(a);
-    int64_t offset = at.head * a.tokens * (D * 2);
+    int64_t offset = a.qkv_pitches.to_head(at.head);
     int64_t rows_left = a.tokens - at.first_row;
     unsigned unmasked = a.last_keys == KEYS ? a.key_tiles : a.key_tiles - 1;
     unsigned end = a.key_tiles;
@@ -243,8 +245,8 @@ __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_consta
     for (int m = 0; m < ROW_TILES; m++) rows.max[m][0] = rows.max[m][1] = -INFINITY;
     copy_tile<ROWS, D, tile_layout<D>, THREADS>(
         ptx_shared_address(tiles.q),
-        static_cast<const char *>(a.q) + offset + at.first_row * (D * 2),
-        static_cast<int>(min(rows_left, int64_t(ROWS))));
+        static_cast<const char *>(a.q) + offset + at.first_row * a.qkv_pitches.token,
+        a.qkv_pitches.token, static_cast<int>(min(rows_left, int64_t(ROWS))));
     load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, 0, a);
     unsigned index = 0;
     for (; index < unmasked; index++)
@@ -274,6 +276,8 @@ int launch(const attention_forward_args &args, kernel_stream stream)
                    args.v,
                    args.out,
                    args.lse,
+                   pitches_of(s, args.qkv_strides),
+                   pitches_of(s, args.out_strides),
                    s.tokens,
                    static_cast<unsigned>(row_blocks),
                    static_cast<unsigned>(key_tiles),
@@ -319,8 +323,10 @@ int launch_dim(const attention_forward_args &args, kernel_stream stream)
 
 const char *attention_mma_unsupported(const void *args)
 {
-    int64_t d = static_cast<const attention_forward_args *>(args)->shape.head_dim;
-    return d == 64 || d == 80 || d == 128 ? nullptr : "mma takes head_dim 64, 80 and 128";
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
+    int64_t d = a.shape.head_dim;
+    if (d != 64 && d != 80 && d != 128) return "mma takes head_dim 64, 80 and 128";
+    return attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
 int attention_mma_run(const void *args, void *, void *, kernel_stream stream)

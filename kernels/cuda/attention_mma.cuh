@@ -34,24 +34,47 @@ struct tile_layout {
     }
 };
 
-/* Starts the copy of ROWS rows of D elements by a block of THREADS; rows at or
- * beyond rows_left become 0. Commits nothing. */
+/* attention_strides in bytes. */
+struct tensor_pitches {
+    int64_t batch, head;
+    int token;
+    unsigned heads;
+
+    /* Bytes to the first row of a head, counted over all batches. */
+    __device__ __forceinline__ int64_t to_head(unsigned index) const
+    {
+        return index / heads * batch + index % heads * head;
+    }
+};
+
+inline tensor_pitches pitches_of(const attention_shape &shape, attention_strides strides)
+{
+    strides = attention_strides_of(&shape, strides);
+    return {strides.batch * 2, strides.head * 2, static_cast<int>(strides.token * 2),
+            static_cast<unsigned>(shape.heads)};
+}
+
+/* Starts the copy of ROWS rows of D elements, `pitch` bytes apart, by a block
+ * of THREADS; rows at or beyond rows_left become 0. Commits nothing. Opaque, so
+ * that the addresses of the next tile's rows are not kept in registers. */
 template <int ROWS, int D, typename layout, int THREADS>
-__device__ __forceinline__ void copy_tile(uint32_t tile, const char *source, int rows_left)
+__device__ __forceinline__ void copy_tile(uint32_t tile, const char *source, int pitch,
+                                          int rows_left)
 {
     constexpr int CHUNKS = D / 8, LANES = layout::SWIZZLED && D % 64 == 0 ? CHUNKS : 8;
     constexpr int ROWS_PER_PASS = THREADS / LANES;
     static_assert(ROWS % ROWS_PER_PASS == 0 && ROWS_PER_PASS % 8 == 0, "the swizzle repeats");
-    int row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    int row = ptx_opaque(threadIdx.x / LANES), lane = threadIdx.x % LANES;
+    pitch = ptx_opaque(pitch);
 #pragma unroll
     for (int first = 0; first < CHUNKS; first += LANES) {
         int chunk = first + lane;
         if (first + LANES > CHUNKS && chunk >= CHUNKS) continue;
         uint32_t target = tile + layout::offset(row, chunk);
-        const char *from = source + (row * D * 2 + chunk * 16);
+        const char *from = source + (int64_t(row) * pitch + chunk * 16);
 #pragma unroll
-        for (int i = 0; i < ROWS; i += ROWS_PER_PASS)
-            ptx_copy_async_16(target + i * layout::ROW_BYTES, from + i * D * 2,
+        for (int i = 0; i < ROWS; i += ROWS_PER_PASS, from += int64_t(ROWS_PER_PASS) * pitch)
+            ptx_copy_async_16(target + i * layout::ROW_BYTES, from,
                               row + i < rows_left ? 16 : 0);
     }
 }
