@@ -31,6 +31,8 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
+/* For both passes: whether this GPU and this build have wgmma, and the shape. */
+const char *attention_wgmma_unsupported_shape(const attention_shape &shape);
 const char *attention_wgmma_unsupported(const void *args);
 int attention_wgmma_prepare(const void *args, void **state);
 void attention_wgmma_release(void *state);
