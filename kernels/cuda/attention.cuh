@@ -59,6 +59,10 @@ int attention_backward_mma_run(const void *args, void *workspace, void *state,
 int attention_backward_mma_atomic_run(const void *args, void *workspace, void *state,
                                       kernel_stream stream);
 
+const char *attention_backward_wgmma_unsupported(const void *args);
+int attention_backward_wgmma_run(const void *args, void *workspace, void *state,
+                                 kernel_stream stream);
+
 inline bool attention_is_valid(const attention_shape &s)
 {
     return s.batch > 0 && s.heads > 0 && s.tokens > 0 && s.head_dim > 0;
