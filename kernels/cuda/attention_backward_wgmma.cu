@@ -130,6 +130,13 @@ __device__ __forceinline__ void wait_for_both_groups()
     ptx_named_barrier_sync(PAIR_BARRIER, GROUPS * GROUP_THREADS);
 }
 
+/* Taken from lane 0, so that the compiler knows it to be one for all lanes and
+ * computes descriptors in uniform registers. */
+__device__ __forceinline__ int consumer_group()
+{
+    return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, 0);
+}
+
 __device__ __forceinline__ int warp_of_group()
 {
     return threadIdx.x % GROUP_THREADS / 32;
@@ -321,9 +328,9 @@ struct consumer {
         add_dv_and_dk(dp);
         ptx_async_proxy_fence();
         wait_for_both_groups();
-        ptx_wgmma_wait<1>();
+        ptx_wgmma_wait<1>(); /* frees dv's operand for dq */
         issue_dq(dq);
-        ptx_wgmma_wait<1>();
+        ptx_wgmma_wait<1>(); /* frees dk's operand for the scores */
         ptx_registers_fence(dv);
         ptx_registers_fence(dk);
         if (!IS_LAST) issue_scores(next);
@@ -428,9 +435,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x == 0) load_everything<D>(a, m, s, at);
     } else {
         ptx_registers_claim<CONSUMER_REGISTERS>();
-        consumer<T, D, CAUSAL> work = {
-            a, m, s, at, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, {0, 0}, nullptr, {}, {},
-            {}};
+        consumer<T, D, CAUSAL> work = {a, m, s, at, consumer_group(), {0, 0}, nullptr, {}, {}, {}};
         work.run();
     }
 #endif
