@@ -289,15 +289,11 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
 #define PTX_OPERANDS_32_TO_63 \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define PTX_OPERANDS_64_TO_87 \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87"
 #define PTX_SUMS_8(d, i)                                                                       \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
         "+f"(d[i + 6]), "+f"(d[i + 7])
 #define PTX_SUMS_32(d, i) \
     PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16), PTX_SUMS_8(d, i + 24)
-#define PTX_SUMS_24(d, i) PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16)
 
 /* The two forms of wgmma for one number of columns and one type, see below. */
 #define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, ...)                        \
@@ -345,19 +341,11 @@ PTX_WGMMA(128, __nv_bfloat16, "bf16",
 PTX_WGMMA(128, __half, "f16",
           PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
-PTX_WGMMA(176, __nv_bfloat16, "bf16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
-          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
-PTX_WGMMA(176, __half, "f16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
-          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
 
 #undef PTX_WGMMA
 #undef PTX_SUMS_8
-#undef PTX_SUMS_24
 #undef PTX_SUMS_32
 #undef PTX_OPERANDS_0_TO_31
 #undef PTX_OPERANDS_32_TO_63
-#undef PTX_OPERANDS_64_TO_87
 
 #endif
