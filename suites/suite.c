@@ -150,25 +150,25 @@ static int open_stage(const gpubench *bench)
 }
 
 /* Consecutive elements on the host, of which the first is element `at`. */
-typedef struct piece {
+typedef struct host_piece {
     suite_look *look;
     void *context;
     const unsigned char *raw;
     size_t element_bytes;
     int64_t at;
-} piece;
+} host_piece;
 
 static void look_at_range(void *context, int64_t begin, int64_t end)
 {
-    const piece *p = context;
+    const host_piece *p = context;
     p->look(p->context, p->raw + (size_t)begin * p->element_bytes, p->at + begin, end - begin);
 }
 
 /* One piece is looked at while the next is copied. */
-static int look_at_copies(gpubench *bench, const piece *all, int64_t count)
+static int look_at_copies(gpubench *bench, const host_piece *all, int64_t count)
 {
     int64_t most = STAGE_BYTES / (int64_t)all->element_bytes;
-    piece pieces[2] = {*all, *all};
+    host_piece pieces[2] = {*all, *all};
     parallel_loop loop = {.count = 0};
     int code = open_stage(bench), half = 0;
     for (int64_t at = 0; at < count && code == 0; at += most, half = !half) {
@@ -189,7 +189,7 @@ int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64
                   int64_t count, suite_look *look, void *context)
 {
     size_t element_bytes = kernel_dtype_bytes(dtype);
-    piece all = {look, context, (const unsigned char *)memory + (size_t)first * element_bytes,
+    host_piece all = {look, context, (const unsigned char *)memory + (size_t)first * element_bytes,
                  element_bytes, 0};
     if (gpubench_is_cuda(bench))
         return look_at_copies(bench, &all, count);
