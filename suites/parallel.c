@@ -47,7 +47,7 @@ void parallel_start(parallel_loop *loop, int64_t count, int64_t range_length,
     threads = threads < PARALLEL_MOST_THREADS ? threads : PARALLEL_MOST_THREADS;
     *loop = (parallel_loop){.function = function, .context = context, .count = count,
                             .range_length = range_length, .range_count = ranges};
-    while (loop->helper_count < threads - 1 &&
+    while (loop->helper_count < threads - 1 && atomic_load(&loop->next_range) < ranges &&
            pthread_create(&loop->helpers[loop->helper_count], NULL, work, loop) == 0)
         loop->helper_count++;
 }

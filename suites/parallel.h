@@ -30,7 +30,8 @@ typedef struct parallel_loop {
  * i * range_length however many threads there are, so that what is summed per
  * range and then over the ranges does not depend on their number. Takes as
  * many threads as the process may use processors, at most
- * PARALLEL_MOST_THREADS, and makes do with fewer, down to the caller alone. */
+ * PARALLEL_MOST_THREADS, and makes do with fewer, down to the caller alone,
+ * where the system gives no more or the first ones are done already. */
 void parallel_for(int64_t count, int64_t range_length, parallel_function *function, void *context);
 
 /* The same in two steps, for a caller with something else to do meanwhile: it
