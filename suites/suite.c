@@ -131,10 +131,10 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
 
 /* ---- the host's view of device memory ---------------------------------------- */
 
-/* Two pieces of page-locked memory, through which everything comes to the host:
- * copies to ordinary memory are several times slower. Taken at the first use
- * and kept until the process ends, because locking pages takes longer than
- * most checks. */
+/* Two pieces of page-locked memory through which everything comes to the host,
+ * as copies to ordinary memory are several times slower. Taken at the first use
+ * and kept until the process ends, because locking pages takes longer than most
+ * checks do. */
 enum { STAGE_BYTES = 32 << 20 };
 static unsigned char *stage[2];
 
@@ -189,8 +189,8 @@ int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64
                   int64_t count, suite_look *look, void *context)
 {
     size_t element_bytes = kernel_dtype_bytes(dtype);
-    host_piece all = {look, context, (const unsigned char *)memory + (size_t)first * element_bytes,
-                 element_bytes, 0};
+    const unsigned char *raw = (const unsigned char *)memory + (size_t)first * element_bytes;
+    host_piece all = {look, context, raw, element_bytes, 0};
     if (gpubench_is_cuda(bench))
         return look_at_copies(bench, &all, count);
     parallel_for(count, SUITE_RANGE, look_at_range, &all);
@@ -239,8 +239,9 @@ static int case_reset(void *context, gpubench_stream stream)
 
 /* ---- two runs of a deterministic variant give the same bits */
 
-/* Above this the copies would take longer than the measurement. */
-enum { COMPARED_OUTPUT_BYTES = 16 << 20 };
+/* Above this the copies would take longer than the measurement. Both fit the
+ * stage. */
+enum { COMPARED_OUTPUT_BYTES = STAGE_BYTES / 2 };
 
 static size_t output_bytes(const gpubench *bench)
 {
