@@ -161,15 +161,18 @@ static float as_float(uint32_t word)
     return value;
 }
 
+/* NaNs are counted, because no comparison keeps one. */
 static double judge_triad(const ceilings_bandwidth_args *args, const triple *w, int64_t count)
 {
-    double worst = 0;
+    double worst = 0, factor = (double)args->factor;
+    int64_t nans = 0;
     for (int64_t i = 0; i < count; i++) {
-        double right =
-            (double)as_float(w->b[i]) + (double)args->factor * (double)as_float(w->c[i]);
-        worst = worse_of(worst, fabs((double)as_float(w->a[i]) - right));
+        double right = (double)as_float(w->b[i]) + factor * (double)as_float(w->c[i]);
+        double difference = fabs((double)as_float(w->a[i]) - right);
+        worst = difference > worst ? difference : worst;
+        nans += isnan(difference) != 0;
     }
-    return worst;
+    return nans > 0 ? NAN : worst;
 }
 
 static int verify_read(suite_case *c, gpubench *bench)
