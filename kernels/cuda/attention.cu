@@ -5,6 +5,7 @@
  * 2. naive_cublas  attention_naive.cu: scores in memory, products by cuBLAS
  * 3. tiled         attention_tiled.cu: online softmax on CUDA cores
  * 4. mma           attention_mma.cu: online softmax on tensor cores
+ * 5. mma_short     attention_short.cu: up to 128 tokens, all keys at once
  *
  * What each one teaches and what bounds it stands in its file.
  */
@@ -28,6 +29,8 @@ static const kernel_variant forward_rows[] = {
      attention_tiled_unsupported, nullptr, nullptr, nullptr, attention_tiled_run},
     {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,
      attention_mma_unsupported, nullptr, nullptr, nullptr, attention_mma_run},
+    {"mma_short", "up to 128 tokens: all keys at once on tensor cores (mma.sync)", HALVES, 80, 1,
+     attention_short_unsupported, nullptr, nullptr, nullptr, attention_short_run},
 };
 
 extern "C" const kernel_table attention_forward_cuda = {forward_rows,

@@ -16,6 +16,7 @@
 #include "../attention.h"
 
 constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
+constexpr float ATTENTION_LN_2 = 0.69314718055994530942f;
 
 size_t attention_naive_workspace_bytes(const void *args);
 int attention_naive_run(const void *args, void *workspace, void *state, kernel_stream stream);
@@ -30,6 +31,9 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+const char *attention_short_unsupported(const void *args);
+int attention_short_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
 size_t attention_backward_naive_workspace_bytes(const void *args);
 int attention_backward_naive_run(const void *args, void *workspace, void *state,
@@ -104,6 +108,17 @@ inline bool attention_fits_shared(size_t bytes)
            cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
                cudaSuccess &&
            bytes <= static_cast<size_t>(limit);
+}
+
+/* Whether so many blocks give every multiprocessor of the current device one. */
+inline cudaError_t attention_fills_device(int64_t blocks, bool *fills)
+{
+    int device, multiprocessors;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return error;
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) *fills = blocks >= multiprocessors;
+    return error;
 }
 
 inline float attention_scale(const attention_shape &s)
