@@ -86,8 +86,7 @@ static const void *random_input(problem *p, uint64_t seed, float **as_f32)
 static void make_problem(problem *p, attention_shape shape, kernel_dtype dtype)
 {
     p->count = shape.batch * shape.heads * shape.tokens * shape.head_dim;
-    p->args.shape = shape;
-    p->args.dtype = dtype;
+    p->args = (attention_forward_args){.shape = shape, .dtype = dtype};
     p->args.q = random_input(p, 11, &p->q);
     p->args.k = random_input(p, 12, &p->k);
     p->args.v = random_input(p, 13, &p->v);
@@ -173,6 +172,21 @@ static void test_variants(void **state)
             }
 }
 
+static void test_strides(void **state)
+{
+    (void)state;
+    const attention_shape shape = {2, 3, 5, 64, 0};
+    attention_strides contiguous = attention_strides_of(&shape, (attention_strides){0, 0, 0});
+    assert_int_equal(contiguous.token, 64);
+    assert_int_equal(contiguous.head, 5 * 64);
+    assert_int_equal(contiguous.batch, 3 * 5 * 64);
+    /* Heads in rows [batch, tokens, 3, heads, head_dim]. */
+    attention_strides rows = attention_strides_of(&shape, (attention_strides){2880, 64, 576});
+    assert_int_equal(rows.batch, 2880);
+    assert_int_equal(rows.head, 64);
+    assert_int_equal(rows.token, 576);
+}
+
 static void test_refusals(void **state)
 {
     problem p;
@@ -191,12 +205,37 @@ static void test_refusals(void **state)
     free_problem(&p);
 }
 
+static void assert_refused(const kernel_variant *variant, const attention_forward_args *args)
+{
+    assert_non_null(variant->unsupported(args));
+    assert_int_equal(variant->run(args, NULL, NULL, NULL), KERNEL_ERROR_ARGUMENT);
+}
+
+static void test_strides_refused(void **state)
+{
+    problem p;
+    (void)state;
+    make_problem(&p, (attention_shape){1, 1, 4, 8, 0}, KERNEL_F32);
+    for (size_t row = 0; row < attention_forward_cpu.count; row++) {
+        const kernel_variant *variant = &attention_forward_cpu.rows[row];
+        attention_forward_args args = p.args;
+        assert_null(variant->unsupported(&args));
+        args.qkv_strides = (attention_strides){32, 32, 8};
+        assert_refused(variant, &args);
+        args = p.args;
+        args.out_strides = (attention_strides){32, 32, 8};
+        assert_refused(variant, &args);
+    }
+    free_problem(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),       cmocka_unit_test(test_oracle_closed_form),
         cmocka_unit_test(test_oracle_scale), cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_strides),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_strides_refused),
     };
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
 }

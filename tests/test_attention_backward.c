@@ -284,6 +284,30 @@ static void test_refusals(void **state)
     free_problem(&p);
 }
 
+static void assert_refused(const kernel_variant *variant, const attention_backward_args *args)
+{
+    assert_non_null(variant->unsupported(args));
+    assert_int_equal(variant->run(args, NULL, NULL, NULL), KERNEL_ERROR_ARGUMENT);
+}
+
+static void test_strides_refused(void **state)
+{
+    (void)state;
+    problem p;
+    make_problem(&p, (attention_shape){1, 1, 4, 8, 0}, KERNEL_F32);
+    for (size_t row = 0; row < attention_backward_cpu.count; row++) {
+        const kernel_variant *variant = &attention_backward_cpu.rows[row];
+        attention_backward_args args = p.args;
+        assert_null(variant->unsupported(&args));
+        args.qkv_strides = (attention_strides){32, 32, 8};
+        assert_refused(variant, &args);
+        args = p.args;
+        args.out_strides = (attention_strides){32, 32, 8};
+        assert_refused(variant, &args);
+    }
+    free_problem(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_oracle_finite_differences),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_strides_refused),
     };
     return cmocka_run_group_tests_name("attention backward", tests, NULL, NULL);
 }

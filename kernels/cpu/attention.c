@@ -139,7 +139,7 @@ typedef void head_function(const head *h, float *workspace);
 
 static int run_heads(const attention_forward_args *a, void *workspace, head_function *run_head)
 {
-    if (!is_valid(&a->shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!is_valid(&a->shape) || attention_forward_is_strided(a)) return KERNEL_ERROR_ARGUMENT;
     if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->shape.batch * a->shape.heads; i++) {
         head h = head_at(a, i);
@@ -367,9 +367,11 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive},
+     .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .workspace_bytes = naive_workspace, .run = run_naive},
     {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = tiled_workspace, .run = run_tiled},
+     .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .workspace_bytes = tiled_workspace, .run = run_tiled},
 };
 
 const kernel_table attention_forward_cpu = {forward_rows,

@@ -118,7 +118,7 @@ typedef void head_function(const head *h, float *workspace);
 
 static int run_heads(const attention_backward_args *a, void *workspace, head_function *run_head)
 {
-    if (!is_valid(&a->shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!is_valid(&a->shape) || attention_backward_is_strided(a)) return KERNEL_ERROR_ARGUMENT;
     if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->shape.batch * a->shape.heads; i++) {
         head h = head_at(a, i);
@@ -369,9 +369,11 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 
 static const kernel_variant backward_rows[] = {
     {.name = "naive", .note = "two matrices of a head in memory, expf", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive},
+     .deterministic = 1, .unsupported = attention_backward_is_strided,
+     .workspace_bytes = naive_workspace, .run = run_naive},
     {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = tiled_workspace, .run = run_tiled},
+     .deterministic = 1, .unsupported = attention_backward_is_strided,
+     .workspace_bytes = tiled_workspace, .run = run_tiled},
 };
 
 const kernel_table attention_backward_cpu = {backward_rows,

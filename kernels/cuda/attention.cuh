@@ -16,6 +16,7 @@
 #include "../attention.h"
 
 constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
+constexpr float ATTENTION_LN_2 = 0.69314718055994530942f;
 
 size_t attention_naive_workspace_bytes(const void *args);
 int attention_naive_run(const void *args, void *workspace, void *state, kernel_stream stream);
@@ -30,6 +31,9 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+const char *attention_short_unsupported(const void *args);
+int attention_short_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
 const char *attention_wgmma_unsupported(const void *args);
 int attention_wgmma_prepare(const void *args, void **state);
@@ -85,6 +89,19 @@ inline size_t attention_bytes(std::initializer_list<int64_t> factors)
     return bytes;
 }
 
+/* Why a kernel that moves 16 bytes at a time and counts those between rows in an
+ * int does not take the strides, or NULL. */
+inline const char *attention_strides_unsupported(attention_strides qkv, attention_strides out)
+{
+    for (attention_strides s : {qkv, out}) {
+        if (!s.batch && !s.head && !s.token) continue;
+        for (int64_t stride : {s.batch, s.head, s.token})
+            if (stride <= 0 || stride % 8 != 0) return "strides must be positive multiples of 8";
+        if (s.token > INT32_MAX / 2) return "takes rows that are less than 2 GiB apart";
+    }
+    return nullptr;
+}
+
 #define ATTENTION_SHARED_REASON "needs more shared memory than a block of this GPU may have"
 
 /* Whether a block may have so many bytes of shared memory on the current
@@ -96,6 +113,17 @@ inline bool attention_fits_shared(size_t bytes)
            cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
                cudaSuccess &&
            bytes <= static_cast<size_t>(limit);
+}
+
+/* Whether so many blocks give every multiprocessor of the current device one. */
+inline cudaError_t attention_fills_device(int64_t blocks, bool *fills)
+{
+    int device, multiprocessors;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return error;
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) *fills = blocks >= multiprocessors;
+    return error;
 }
 
 inline float attention_scale(const attention_shape &s)
@@ -117,6 +145,19 @@ __device__ __forceinline__ void from_f32(float value, __half *dst)
 __device__ __forceinline__ void from_f32(float value, __nv_bfloat16 *dst)
 {
     *dst = __float2bfloat16_rn(value);
+}
+
+/* The largest of a row over the four lanes that share it. */
+__device__ __forceinline__ float quad_max(float value)
+{
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float value)
+{
+    value += __shfl_xor_sync(0xffffffffu, value, 1);
+    return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
 #endif

@@ -18,10 +18,11 @@ static constexpr unsigned FLOATS = HALVES | KERNEL_DTYPE_BIT(KERNEL_F32);
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant backward_rows[] = {
-    {"naive", "scores in memory; six kernels on CUDA cores", FLOATS, 80, 1, nullptr,
-     attention_backward_naive_workspace_bytes, nullptr, nullptr, attention_backward_naive_run},
+    {"naive", "scores in memory; six kernels on CUDA cores", FLOATS, 80, 1,
+     attention_backward_is_strided, attention_backward_naive_workspace_bytes, nullptr, nullptr,
+     attention_backward_naive_run},
     {"naive_cublas", "scores in memory; five products by cuBLAS",
-     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, nullptr,
+     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, attention_backward_is_strided,
      attention_backward_cublas_workspace_bytes, attention_cublas_prepare, attention_cublas_release,
      attention_backward_cublas_run},
     {"tiled", "scores recomputed on CUDA cores; dq by a pass of its own", FLOATS, 80, 1,

@@ -40,15 +40,21 @@ struct arguments {
     void *dq, *dk, *dv;
     float2 *rows;        /* workspace: {-lse log2(e), delta}; 0 for padding */
     float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
+    tensor_pitches qkv_pitches, out_pitches; /* of the gradients too */
     int64_t tokens, padded_tokens;
     unsigned key_blocks; /* of KEYS, per head */
     unsigned row_blocks; /* of ROWS, per head */
     float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
 };
 
-__device__ __forceinline__ const char *head_operand(const void *operand, int64_t row, int dim)
+__device__ __forceinline__ const char *operand_at(const void *operand, int64_t offset)
 {
-    return static_cast<const char *>(operand) + row * (dim * 2);
+    return static_cast<const char *>(operand) + offset;
+}
+
+__device__ __forceinline__ char *result_at(void *result, int64_t offset)
+{
+    return static_cast<char *>(result) + offset;
 }
 
 __device__ __forceinline__ int rows_left(int64_t tokens, int64_t first, int limit)
@@ -90,19 +96,20 @@ __global__ void __launch_bounds__(ROWS_THREADS) rows_kernel(const __grid_constan
     int lane = threadIdx.x % ROW_LANES;
     int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.x / ROW_LANES;
     int64_t head = index / a.padded_tokens, token = index % a.padded_tokens;
-    int64_t row = head * a.tokens + token;
+    int64_t row = a.out_pitches.to_head(static_cast<unsigned>(head)) + token * a.out_pitches.token;
     bool inside = token < a.tokens;
     float delta = 0.0f;
     if (inside)
 #pragma unroll
         for (int chunk = lane; chunk < D / 8; chunk += ROW_LANES)
-            delta += dot_chunk<T>(head_operand(a.out, row, D) + chunk * 16,
-                                  head_operand(a.dout, row, D) + chunk * 16);
+            delta += dot_chunk<T>(operand_at(a.out, row + chunk * 16),
+                                  operand_at(a.dout, row + chunk * 16));
 #pragma unroll
     for (int other = ROW_LANES / 2; other > 0; other /= 2)
         delta += __shfl_xor_sync(0xffffffffu, delta, other);
     if (lane == 0)
-        a.rows[index] = make_float2(inside ? -a.lse[row] * ATTENTION_LOG2_E : 0.0f, delta);
+        a.rows[index] = make_float2(
+            inside ? -a.lse[head * a.tokens + token] * ATTENTION_LOG2_E : 0.0f, delta);
     if (a.dq_sums)
 #pragma unroll
         for (int column = lane * 4; column < D; column += ROW_LANES * 4)
@@ -153,7 +160,7 @@ struct key_sums {
 
 struct place {
     unsigned head, key_block;
-    int64_t first_row; /* of the head in q, k, v, ... */
+    int64_t qkv, out; /* bytes to the head's first row */
 };
 
 __device__ __forceinline__ int key_warp() { return threadIdx.x / 32 % KEY_WARPS; }
@@ -166,13 +173,15 @@ __device__ __forceinline__ void load_queries(shared_tiles<D> &tiles, const argum
 {
     constexpr int QUERIES = division<D>::QUERIES;
     using layout = typename division<D>::operand;
-    int64_t first = int64_t(tile) * QUERIES, row = at.first_row + first;
+    int64_t first = int64_t(tile) * QUERIES;
     int left = rows_left(a.tokens, first, QUERIES);
+    int pitch = a.qkv_pitches.token, out_pitch = a.out_pitches.token;
     unsigned buffer = tile % 2;
     copy_tile<QUERIES, D, layout, THREADS>(ptx_shared_address(tiles.q[buffer]),
-                                           head_operand(a.q, row, D), left);
+                                           operand_at(a.q, at.qkv + first * pitch), pitch, left);
     copy_tile<QUERIES, D, layout, THREADS>(ptx_shared_address(tiles.dout[buffer]),
-                                           head_operand(a.dout, row, D), left);
+                                           operand_at(a.dout, at.out + first * out_pitch),
+                                           out_pitch, left);
     if (threadIdx.x < QUERIES / 2)
         ptx_copy_async_16(ptx_shared_address(tiles.rows[buffer] + threadIdx.x * 2),
                           a.rows + at.head * a.padded_tokens + first + threadIdx.x * 2, 16);
@@ -298,15 +307,14 @@ __device__ __forceinline__ void add_dq(shared_tiles<D> &tiles, const arguments &
                     dq_sums_of<D>(a, head, first_query + query + m * 16, group + n), dq[m][n]);
 }
 
-/* The warp's rows of an accumulator, times factor, to a [tokens, D] operand
- * whose row `first` is the warp's first; `left` of its rows exist. */
+/* The warp's rows of an accumulator, times factor, to rows `pitch` bytes apart
+ * of which `first` is the warp's first; `left` of them exist. */
 template <typename T, int D, int GROUPS>
-__device__ __forceinline__ void store_sums(void *operand, int64_t first, int left, int column,
+__device__ __forceinline__ void store_sums(char *first, int64_t pitch, int left, int column,
                                            const float (&sums)[ROW_TILES][GROUPS][4], float factor)
 {
     int lane = threadIdx.x % 32;
-    char *target = static_cast<char *>(operand) + (first + lane / 4) * (D * 2) +
-                   (column + lane % 4 * 2) * 2;
+    char *target = first + lane / 4 * pitch + (column + lane % 4 * 2) * 2;
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
 #pragma unroll
@@ -315,7 +323,7 @@ __device__ __forceinline__ void store_sums(void *operand, int64_t first, int lef
 #pragma unroll
             for (int n = 0; n < GROUPS; n++)
                 if (D % 32 == 0 || column + n * 8 < D)
-                    *reinterpret_cast<uint32_t *>(target + (m * 16 + i * 8) * (D * 2) + n * 16) =
+                    *reinterpret_cast<uint32_t *>(target + (m * 16 + i * 8) * pitch + n * 16) =
                         ptx_pack(factor * sums[m][n][i * 2], factor * sums[m][n][i * 2 + 1], T());
         }
 }
@@ -329,13 +337,17 @@ __global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant_
     using layout = typename division<D>::operand;
     extern __shared__ __align__(256) char memory[];
     shared_tiles<D> &tiles = *reinterpret_cast<shared_tiles<D> *>(memory);
-    place at = {blockIdx.x / a.key_blocks, blockIdx.x % a.key_blocks, 0};
-    at.first_row = at.head * a.tokens;
-    int64_t first_key = int64_t(at.key_block) * KEYS, row = at.first_row + first_key;
+    place at = {blockIdx.x / a.key_blocks, blockIdx.x % a.key_blocks, 0, 0};
+    at.qkv = a.qkv_pitches.to_head(at.head);
+    at.out = a.out_pitches.to_head(at.head);
+    int pitch = a.qkv_pitches.token;
+    int64_t first_key = int64_t(at.key_block) * KEYS;
     int keys_left = rows_left(a.tokens, first_key, KEYS);
-    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.k), head_operand(a.k, row, D),
+    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.k),
+                                        operand_at(a.k, at.qkv + first_key * pitch), pitch,
                                         keys_left);
-    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.v), head_operand(a.v, row, D),
+    copy_tile<KEYS, D, layout, THREADS>(ptx_shared_address(tiles.v),
+                                        operand_at(a.v, at.qkv + first_key * pitch), pitch,
                                         keys_left);
     unsigned tile = CAUSAL ? at.key_block * (KEYS / QUERIES) : 0;
     unsigned end = static_cast<unsigned>((a.tokens + QUERIES - 1) / QUERIES);
@@ -354,8 +366,9 @@ __global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant_
         if (WITH_DQ) add_dq<T, D>(tiles, a, at.head, first_query);
     }
     int first = key_warp() * WARP_ROWS, column = half_index() * division<D>::WARP_COLUMNS;
-    store_sums<T, D>(a.dk, row + first, keys_left - first, column, sums.dk, a.scale);
-    store_sums<T, D>(a.dv, row + first, keys_left - first, column, sums.dv, 1.0f);
+    int64_t offset = at.qkv + (first_key + first) * pitch;
+    store_sums<T, D>(result_at(a.dk, offset), pitch, keys_left - first, column, sums.dk, a.scale);
+    store_sums<T, D>(result_at(a.dv, offset), pitch, keys_left - first, column, sums.dv, 1.0f);
 }
 
 /* ---- dq from its sums --------------------------------------------------- */
@@ -373,8 +386,9 @@ __global__ void __launch_bounds__(ROUND_THREADS) round_kernel(const __grid_const
     unsigned head = static_cast<unsigned>(index / a.padded_tokens);
     int64_t token = index % a.padded_tokens;
     int left = rows_left(a.tokens, token, 16);
-    char *target = static_cast<char *>(a.dq) + (head * a.tokens + token + lane / 4) * (D * 2) +
-                   lane % 4 * 4;
+    int64_t pitch = a.qkv_pitches.token;
+    char *target = result_at(a.dq, a.qkv_pitches.to_head(head) + (token + lane / 4) * pitch +
+                                       lane % 4 * 4);
 #pragma unroll
     for (int group = 0; group < D / 8; group++) {
         float4 sums = *reinterpret_cast<const float4 *>(dq_sums_of<D>(a, head, token, group));
@@ -382,7 +396,7 @@ __global__ void __launch_bounds__(ROUND_THREADS) round_kernel(const __grid_const
             *reinterpret_cast<uint32_t *>(target + group * 16) =
                 ptx_pack(a.scale * sums.x, a.scale * sums.y, T());
         if (lane / 4 + 8 < left)
-            *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * D * 2) =
+            *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * pitch) =
                 ptx_pack(a.scale * sums.z, a.scale * sums.w, T());
     }
 }
@@ -404,16 +418,17 @@ struct dq_tiles {
 using dq_scores = float[ROW_TILES][TILE_KEYS / 8][4];
 
 template <int D>
-__device__ __forceinline__ void load_keys(dq_tiles<D> &tiles, const arguments &a, int64_t head_row,
+__device__ __forceinline__ void load_keys(dq_tiles<D> &tiles, const arguments &a, int64_t head,
                                           unsigned tile)
 {
     using layout = tile_layout<D>;
-    int64_t first = int64_t(tile) * TILE_KEYS, row = head_row + first;
+    int pitch = a.qkv_pitches.token;
+    int64_t first = int64_t(tile) * TILE_KEYS, offset = head + first * pitch;
     int left = rows_left(a.tokens, first, TILE_KEYS);
     copy_tile<TILE_KEYS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.k[tile % 2]),
-                                                head_operand(a.k, row, D), left);
+                                                operand_at(a.k, offset), pitch, left);
     copy_tile<TILE_KEYS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.v[tile % 2]),
-                                                head_operand(a.v, row, D), left);
+                                                operand_at(a.v, offset), pitch, left);
     ptx_copy_async_commit();
 }
 
@@ -481,13 +496,15 @@ __global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant
     dq_tiles<D> &tiles = *reinterpret_cast<dq_tiles<D> *>(memory);
     unsigned head = blockIdx.x / a.row_blocks, block = blockIdx.x % a.row_blocks;
     if (CAUSAL) block = a.row_blocks - 1 - block; /* the longest first: a short tail */
-    int64_t first = int64_t(block) * ROWS, head_row = head * a.tokens, row = head_row + first;
+    int pitch = a.qkv_pitches.token, out_pitch = a.out_pitches.token;
+    int64_t first = int64_t(block) * ROWS, qkv = a.qkv_pitches.to_head(head);
     int left = rows_left(a.tokens, first, ROWS);
-    copy_tile<ROWS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.q), head_operand(a.q, row, D),
-                                           left);
-    copy_tile<ROWS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.dout),
-                                           head_operand(a.dout, row, D), left);
-    load_keys<D>(tiles, a, head_row, 0);
+    copy_tile<ROWS, D, layout, DQ_THREADS>(ptx_shared_address(tiles.q),
+                                           operand_at(a.q, qkv + first * pitch), pitch, left);
+    copy_tile<ROWS, D, layout, DQ_THREADS>(
+        ptx_shared_address(tiles.dout),
+        operand_at(a.dout, a.out_pitches.to_head(head) + first * out_pitch), out_pitch, left);
+    load_keys<D>(tiles, a, qkv, 0);
     float2 rows[ROW_TILES][2];
     load_rows(a, head, first, rows);
     float dq[ROW_TILES][D / 8][4] = {};
@@ -496,11 +513,12 @@ __global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant
     for (unsigned tile = 0; tile < end; tile++) {
         ptx_copy_async_wait_all();
         __syncthreads(); /* the tile has landed, and every warp has left the last one */
-        if (tile + 1 < end) load_keys<D>(tiles, a, head_row, tile + 1);
+        if (tile + 1 < end) load_keys<D>(tiles, a, qkv, tile + 1);
         add_tile_dq<T, D, CAUSAL>(tiles, a, tile, first, rows, dq);
     }
     int warp_first = threadIdx.x / 32 * WARP_ROWS;
-    store_sums<T, D>(a.dq, row + warp_first, left - warp_first, 0, dq, a.scale);
+    store_sums<T, D>(result_at(a.dq, qkv + (first + warp_first) * pitch), pitch,
+                     left - warp_first, 0, dq, a.scale);
 }
 
 /* ---- launches ------------------------------------------------------------ */
@@ -555,6 +573,8 @@ arguments arguments_of(const attention_backward_args &args, void *workspace, boo
     a.q = args.q, a.k = args.k, a.v = args.v, a.out = args.out, a.dout = args.dout;
     a.lse = args.lse;
     a.dq = args.dq, a.dk = args.dk, a.dv = args.dv;
+    a.qkv_pitches = pitches_of(s, args.qkv_strides);
+    a.out_pitches = pitches_of(s, args.out_strides);
     a.tokens = s.tokens;
     a.padded_tokens = padded(s.tokens);
     a.rows = static_cast<float2 *>(workspace);
@@ -608,8 +628,11 @@ int run(const void *args, void *workspace, bool is_atomic, kernel_stream stream)
 
 const char *attention_backward_mma_unsupported(const void *args)
 {
-    int64_t d = static_cast<const attention_backward_args *>(args)->shape.head_dim;
+    const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
+    const char *reason = attention_strides_unsupported(a.qkv_strides, a.out_strides);
+    int64_t d = a.shape.head_dim;
     if (d != 64 && d != 80 && d != 128) return "mma takes head_dim 64, 80 and 128";
+    if (reason) return reason;
     size_t bytes = d == 64   ? sizeof(shared_tiles<64>)
                    : d == 80 ? sizeof(shared_tiles<80>)
                              : sizeof(shared_tiles<128>);

@@ -129,7 +129,8 @@ int attention_backward_naive_run(const void *args, void *workspace, void *, kern
 {
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
     float *scores = static_cast<float *>(workspace);
-    if (!attention_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!attention_is_valid(a.shape) || attention_backward_is_strided(args))
+        return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return run_naive<float>(a, scores, stream);
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
@@ -151,7 +152,8 @@ int attention_backward_cublas_run(const void *args, void *workspace, void *state
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
     cublasHandle_t handle = static_cast<cublasHandle_t>(state);
     float *scores = static_cast<float *>(workspace);
-    if (!attention_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!attention_is_valid(a.shape) || attention_backward_is_strided(args))
+        return KERNEL_ERROR_ARGUMENT;
     int error = cublas_error(cublasSetStream(handle, stream));
     if (error) return error;
     switch (a.dtype) {

@@ -25,7 +25,6 @@ constexpr int WARPS = 4;
 constexpr int THREADS = WARPS * 32;
 constexpr int KEYS = 64;                       /* per tile */
 constexpr int KEY_GROUPS = KEYS / 8;           /* columns of an accumulator: 8 */
-constexpr float LN_2 = 0.69314718055994530942f;
 
 /* Query rows of a block whose warps have ROW_TILES tiles of 16 rows each. */
 template <int ROW_TILES>
@@ -35,6 +34,7 @@ struct arguments {
     const void *q, *k, *v;
     void *out;
     float *lse;
+    tensor_pitches qkv_pitches, out_pitches;
     int64_t tokens;
     unsigned row_blocks; /* of BLOCK_ROWS, per head */
     unsigned key_tiles;  /* of KEYS, per head */
@@ -61,39 +61,6 @@ struct row_state {
 
 template <int ROW_TILES>
 using scores_type = float[ROW_TILES][KEY_GROUPS][4];
-
-/* Hides the tile's keys from keys_left on and, if causal, those after the row;
- * diagonal: the block's first row less the tile's first key. */
-template <bool CAUSAL, int ROW_TILES>
-__device__ __forceinline__ void mask_scores(scores_type<ROW_TILES> &scores, int keys_left,
-                                            int diagonal)
-{
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int row = diagonal + warp * (ROW_TILES * 16) + lane / 4, column = lane % 4 * 2;
-#pragma unroll
-    for (int m = 0; m < ROW_TILES; m++)
-#pragma unroll
-        for (int n = 0; n < KEY_GROUPS; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int key = n * 8 + column + i % 2;
-                bool later = CAUSAL && key > row + m * 16 + i / 2 * 8;
-                if (key >= keys_left || later) scores[m][n][i] = -INFINITY;
-            }
-}
-
-/* The largest of a row over the four lanes that share it. */
-__device__ __forceinline__ float quad_max(float value)
-{
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float value)
-{
-    value += __shfl_xor_sync(0xffffffffu, value, 1);
-    return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
 
 /* The online softmax step: scores become probabilities relative to the new
  * maximum, and what was summed relative to the old one is rescaled. Row 0,
@@ -148,10 +115,11 @@ template <int D>
 __device__ __forceinline__ void load_keys(uint32_t tile, const void *operand, int64_t offset,
                                           unsigned index, const arguments &a)
 {
+    int pitch = a.qkv_pitches.token;
     const char *source =
-        static_cast<const char *>(operand) + offset + static_cast<int64_t>(index) * (KEYS * D * 2);
+        static_cast<const char *>(operand) + offset + static_cast<int64_t>(index) * KEYS * pitch;
     copy_tile<KEYS, D, tile_layout<D>, THREADS>(
-        tile, source, index + 1 == a.key_tiles ? a.last_keys : KEYS);
+        tile, source, pitch, index + 1 == a.key_tiles ? a.last_keys : KEYS);
     ptx_copy_async_commit();
 }
 
@@ -171,9 +139,10 @@ __device__ __forceinline__ void process_tile(shared_tiles<D, ROW_TILES> &tiles, 
     load_keys<D>(ptx_shared_address(tiles.v), a.v, offset, index, a);
     multiply_transposed<T, layout, D>(q_rows, ptx_shared_address(tiles.k), scores);
     if (MASKED)
-        mask_scores<CAUSAL, ROW_TILES>(
+        mask_keys<CAUSAL>(
             scores, index + 1 == a.key_tiles ? a.last_keys : KEYS,
-            static_cast<int>(row_block * (BLOCK_ROWS<ROW_TILES> / KEYS) - index) * KEYS);
+            static_cast<int>(row_block * (BLOCK_ROWS<ROW_TILES> / KEYS) - index) * KEYS +
+                static_cast<int>(threadIdx.x / 32 * (ROW_TILES * 16)));
     ptx_copy_async_wait_all();
     __syncthreads(); /* V has landed, and every warp has left this K */
     if (!is_last) load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, index + 1, a);
@@ -191,34 +160,20 @@ __device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, co
     constexpr int WARP_ROWS = ROW_TILES * 16;
     int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * WARP_ROWS;
     int64_t rows_left = a.tokens - at.first_row;
-    int64_t first = at.head * a.tokens + at.first_row;
-    char *out = static_cast<char *>(a.out) + first * (D * 2);
-    char *staging = tiles.q;
+    int64_t first = at.head * a.tokens + at.first_row, pitch = a.out_pitches.token;
+    char *out = static_cast<char *>(a.out) + a.out_pitches.to_head(at.head) + at.first_row * pitch;
     __syncwarp(); /* every lane has read its last Q */
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = warp_row + m * 16 + half * 8 + lane / 4;
-            float sum = quad_sum(rows.sum[m][half]), inverse = 1.0f / sum;
-#pragma unroll
-            for (int n = 0; n < D / 8; n++) {
-                const float(&pair)[4] = rows.out[m][n];
-                *reinterpret_cast<uint32_t *>(staging + layout::offset(row, n) + lane % 4 * 4) =
-                    ptx_pack(pair[half * 2] * inverse, pair[half * 2 + 1] * inverse, T());
-            }
+            float sum = quad_sum(rows.sum[m][half]);
+            stage_row<T, layout>(tiles.q, row, rows.out[m], half, 1.0f / sum);
             if (a.lse && lane % 4 == 0 && row < rows_left)
-                a.lse[first + row] = rows.max[m][half] * a.log2_scale * LN_2 + logf(sum);
+                a.lse[first + row] = rows.max[m][half] * a.log2_scale * ATTENTION_LN_2 + logf(sum);
         }
-    __syncwarp();
-    constexpr int CHUNKS = D / 8;
-#pragma unroll
-    for (int i = lane; i < WARP_ROWS * CHUNKS; i += 32) {
-        int row = warp_row + i / CHUNKS, chunk = i % CHUNKS;
-        if (row < rows_left)
-            *reinterpret_cast<uint4 *>(out + row * (D * 2) + chunk * 16) =
-                *reinterpret_cast<uint4 *>(staging + layout::offset(row, chunk));
-    }
+    store_staged<WARP_ROWS, D, layout>(out, pitch, tiles.q, warp_row, rows_left);
 }
 
 /* Grid: row blocks of a head side by side, so that they share its K and V in
@@ -230,7 +185,7 @@ __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_consta
     extern __shared__ __align__(256) char memory[];
     shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
     position at = locate<CAUSAL, ROW_TILES>(a);
-    int64_t offset = at.head * a.tokens * (D * 2);
+    int64_t offset = a.qkv_pitches.to_head(at.head);
     int64_t rows_left = a.tokens - at.first_row;
     unsigned unmasked = a.last_keys == KEYS ? a.key_tiles : a.key_tiles - 1;
     unsigned end = a.key_tiles;
@@ -243,8 +198,8 @@ __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_consta
     for (int m = 0; m < ROW_TILES; m++) rows.max[m][0] = rows.max[m][1] = -INFINITY;
     copy_tile<ROWS, D, tile_layout<D>, THREADS>(
         ptx_shared_address(tiles.q),
-        static_cast<const char *>(a.q) + offset + at.first_row * (D * 2),
-        static_cast<int>(min(rows_left, int64_t(ROWS))));
+        static_cast<const char *>(a.q) + offset + at.first_row * a.qkv_pitches.token,
+        a.qkv_pitches.token, static_cast<int>(min(rows_left, int64_t(ROWS))));
     load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, 0, a);
     unsigned index = 0;
     for (; index < unmasked; index++)
@@ -274,6 +229,8 @@ int launch(const attention_forward_args &args, kernel_stream stream)
                    args.v,
                    args.out,
                    args.lse,
+                   pitches_of(s, args.qkv_strides),
+                   pitches_of(s, args.out_strides),
                    s.tokens,
                    static_cast<unsigned>(row_blocks),
                    static_cast<unsigned>(key_tiles),
@@ -288,14 +245,11 @@ template <typename T, int D, bool CAUSAL>
 int launch_rows(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    int device, multiprocessors;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error != cudaSuccess) return error;
-    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return error;
+    bool fills;
     int64_t blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<2>) * s.batch * s.heads;
-    return blocks < multiprocessors ? launch<T, D, 1, CAUSAL>(args, stream)
-                                    : launch<T, D, 2, CAUSAL>(args, stream);
+    cudaError_t error = attention_fills_device(blocks, &fills);
+    if (error != cudaSuccess) return error;
+    return fills ? launch<T, D, 2, CAUSAL>(args, stream) : launch<T, D, 1, CAUSAL>(args, stream);
 }
 
 template <typename T, int D>
@@ -319,8 +273,10 @@ int launch_dim(const attention_forward_args &args, kernel_stream stream)
 
 const char *attention_mma_unsupported(const void *args)
 {
-    int64_t d = static_cast<const attention_forward_args *>(args)->shape.head_dim;
-    return d == 64 || d == 80 || d == 128 ? nullptr : "mma takes head_dim 64, 80 and 128";
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
+    int64_t d = a.shape.head_dim;
+    if (d != 64 && d != 80 && d != 128) return "mma takes head_dim 64, 80 and 128";
+    return attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
 int attention_mma_run(const void *args, void *, void *, kernel_stream stream)

@@ -98,7 +98,8 @@ int attention_naive_run(const void *args, void *workspace, void *, kernel_stream
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     float *scores = static_cast<float *>(workspace);
-    if (!attention_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!attention_is_valid(a.shape) || attention_forward_is_strided(args))
+        return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return run_naive<float>(a, scores, stream);
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
@@ -130,7 +131,8 @@ int attention_cublas_run(const void *args, void *workspace, void *state, kernel_
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     cublasHandle_t handle = static_cast<cublasHandle_t>(state);
     float *scores = static_cast<float *>(workspace);
-    if (!attention_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
+    if (!attention_is_valid(a.shape) || attention_forward_is_strided(args))
+        return KERNEL_ERROR_ARGUMENT;
     void *behind = scores + head_count(a.shape) * a.shape.tokens * a.shape.tokens;
     int error = cublas_error(cublasSetStream(handle, stream));
     if (error) return error;

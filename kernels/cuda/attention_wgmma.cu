@@ -34,7 +34,6 @@
 
 namespace {
 
-constexpr float LN_2 = 0.69314718055994530942f;
 constexpr int GROUP_THREADS = 128; /* a warpgroup */
 constexpr int GROUP_ROWS = 64;     /* of wgmma */
 constexpr int STAGES = 2;
@@ -288,18 +287,6 @@ __device__ __forceinline__ void mask_scores(float (&scores)[COUNT], int visible,
     }
 }
 
-__device__ __forceinline__ float quad_max(float value)
-{
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float value)
-{
-    value += __shfl_xor_sync(0xffffffffu, value, 1);
-    return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
-
 /* The largest score of a row among this thread's, by two chains. */
 template <int COUNT>
 __device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int half)
@@ -474,7 +461,7 @@ struct consumer {
             int token = at.first_row + group * GROUP_ROWS + tile_row;
             if (a.lse && lane % 4 == 0 && token < a.tokens)
                 a.lse[static_cast<int64_t>(at.index) * a.tokens + token] =
-                    rows.reference[half] * a.log2_scale * LN_2 + logf(sum);
+                    rows.reference[half] * a.log2_scale * ATTENTION_LN_2 + logf(sum);
         }
     }
 
@@ -786,11 +773,12 @@ bool has_body()
 
 const char *attention_wgmma_unsupported(const void *args)
 {
-    const attention_shape &s = static_cast<const attention_forward_args *>(args)->shape;
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     static const bool built = has_body();
     if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
-    if (s.head_dim != 64 && s.head_dim != 128) return "wgmma takes head_dim 64 and 128";
-    return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
+    if (a.shape.head_dim != 64 && a.shape.head_dim != 128) return "wgmma takes head_dim 64 and 128";
+    if (a.shape.tokens > INT32_MAX - 256) return "wgmma takes fewer than 2^31 - 256 tokens";
+    return attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
 int attention_wgmma_prepare(const void *args, void **state)

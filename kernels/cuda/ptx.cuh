@@ -39,6 +39,13 @@ __device__ __forceinline__ void ptx_copy_async_wait_all()
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/* cp.async.wait_group: waits for all groups of this thread but the last PENDING. */
+template <int PENDING>
+__device__ __forceinline__ void ptx_copy_async_wait_group()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
 /* ldmatrix: four 8x8 matrices of 16-bit elements. Lanes 8i to 8i+7 give the
  * addresses of the eight 16-byte rows of matrix i; lane l gets elements 2(l%4)
  * and 2(l%4)+1 of row l/4 of each. */
