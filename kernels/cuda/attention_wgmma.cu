@@ -49,9 +49,9 @@ struct plan {
     static constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
     static constexpr int ROWS = GROUPS * GROUP_ROWS;
     static constexpr int KEYS = 128;
-    static constexpr int HALVES = D / 64;
-    static constexpr int ROWS_BYTES = GROUP_ROWS * D * 2;
-    static constexpr int TILE_BYTES = KEYS * D * 2;
+    static constexpr int HALVES = (D + 63) / 64; /* the last may be partly empty */
+    static constexpr int ROWS_BYTES = GROUP_ROWS * HALVES * HALF_BYTES;
+    static constexpr int TILE_BYTES = KEYS * HALVES * HALF_BYTES;
     static constexpr int LOADER_REGISTERS = GROUPS == 2 ? 24 : 32;
     static constexpr int CONSUMER_REGISTERS = GROUPS == 2 ? 240 : 160;
 };
@@ -747,7 +747,7 @@ constexpr int64_t SHORT_CONTEXT = 2048;
 
 bool takes_two_groups(const attention_shape &s)
 {
-    return s.head_dim == 128 || (s.causal && s.tokens <= SHORT_CONTEXT);
+    return s.head_dim > 64 || (s.causal && s.tokens <= SHORT_CONTEXT);
 }
 
 template <typename T>
@@ -758,6 +758,9 @@ int launch_shape(const attention_forward_args &args, const void *state, kernel_s
     if (s.head_dim == 128)
         return s.causal ? launch<T, 128, 2, true>(args, order, stream)
                         : launch<T, 128, 2, false>(args, order, stream);
+    if (s.head_dim == 80)
+        return s.causal ? launch<T, 80, 2, true>(args, order, stream)
+                        : launch<T, 80, 2, false>(args, order, stream);
     if (!s.causal) return launch<T, 64, 3, false>(args, order, stream);
     return takes_two_groups(s) ? launch<T, 64, 2, true>(args, order, stream)
                                : launch<T, 64, 3, true>(args, order, stream);
@@ -776,7 +779,8 @@ const char *attention_wgmma_unsupported(const void *args)
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     static const bool built = has_body();
     if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
-    if (a.shape.head_dim != 64 && a.shape.head_dim != 128) return "wgmma takes head_dim 64 and 128";
+    int64_t d = a.shape.head_dim;
+    if (d != 64 && d != 80 && d != 128) return "wgmma takes head_dim 64, 80 and 128";
     if (a.shape.tokens > INT32_MAX - 256) return "wgmma takes fewer than 2^31 - 256 tokens";
     return attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
@@ -788,6 +792,7 @@ int attention_wgmma_prepare(const void *args, void **state)
         return KERNEL_ERROR_ARGUMENT;
     if (!a.shape.causal) return KERNEL_OK;
     if (a.shape.head_dim == 128) return prepare_order<plan<128, 2>>(a, state);
+    if (a.shape.head_dim == 80) return prepare_order<plan<80, 2>>(a, state);
     return takes_two_groups(a.shape) ? prepare_order<plan<64, 2>>(a, state)
                                      : prepare_order<plan<64, 3>>(a, state);
 }

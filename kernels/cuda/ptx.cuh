@@ -123,6 +123,21 @@ __device__ __forceinline__ void ptx_add_to_global(float *sums, const float (&val
 #endif
 }
 
+/* ld.global.nc with an L2 policy of evict_last: 16 bytes of memory that the
+ * kernel does not write, to be kept in the L2 cache when others must go. */
+__device__ __forceinline__ uint4 ptx_load_to_keep(const uint4 *global)
+{
+    uint4 value;
+    asm("{\n"
+        ".reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n"
+        "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy;\n"
+        "}"
+        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+        : "l"(global));
+    return value;
+}
+
 /* ex2.approx.ftz: 2^x to 2 units in the last place, 0 for -infinity; exp2f
  * without its handling of subnormal results. */
 __device__ __forceinline__ float ptx_exp2(float x)
@@ -293,6 +308,7 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
 #define PTX_OPERANDS_0_TO_31 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PTX_OPERANDS_32_TO_39 "%32, %33, %34, %35, %36, %37, %38, %39"
 #define PTX_OPERANDS_32_TO_63 \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
@@ -342,6 +358,12 @@ PTX_WGMMA(64, __nv_bfloat16, "bf16",
 PTX_WGMMA(64, __half, "f16",
           PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
           PTX_SUMS_32(d, 0))
+PTX_WGMMA(80, __nv_bfloat16, "bf16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
+PTX_WGMMA(80, __half, "f16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
 PTX_WGMMA(128, __nv_bfloat16, "bf16",
           PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
@@ -353,6 +375,7 @@ PTX_WGMMA(128, __half, "f16",
 #undef PTX_SUMS_8
 #undef PTX_SUMS_32
 #undef PTX_OPERANDS_0_TO_31
+#undef PTX_OPERANDS_32_TO_39
 #undef PTX_OPERANDS_32_TO_63
 
 #endif
