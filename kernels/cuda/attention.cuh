@@ -35,6 +35,9 @@ int attention_mma_run(const void *args, void *workspace, void *state, kernel_str
 const char *attention_short_unsupported(const void *args);
 int attention_short_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
+/* For both passes: why not, if this GPU or this build has no wgmma or the shape
+ * has too many tokens for it, or NULL. */
+const char *attention_wgmma_unsupported_at_all(const attention_shape &shape);
 const char *attention_wgmma_unsupported(const void *args);
 int attention_wgmma_prepare(const void *args, void **state);
 void attention_wgmma_release(void *state);
@@ -60,6 +63,10 @@ int attention_backward_mma_run(const void *args, void *workspace, void *state,
                                kernel_stream stream);
 int attention_backward_mma_atomic_run(const void *args, void *workspace, void *state,
                                       kernel_stream stream);
+
+const char *attention_backward_wgmma_unsupported(const void *args);
+int attention_backward_wgmma_run(const void *args, void *workspace, void *state,
+                                 kernel_stream stream);
 
 inline bool attention_is_valid(const attention_shape &s)
 {

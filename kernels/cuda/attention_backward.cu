@@ -6,6 +6,8 @@
  * 3. tiled         attention_backward_tiled.cu: scores recomputed, CUDA cores
  * 4. mma           attention_backward_mma.cu: scores recomputed, tensor cores
  * 5. mma_atomic    attention_backward_mma.cu: recomputed once, dq by atomics
+ * 6. wgmma         attention_backward_wgmma.cu: the same by warpgroups and the
+ *                  copy engine
  *
  * What each one teaches and what bounds it stands in its file.
  */
@@ -34,6 +36,9 @@ static const kernel_variant backward_rows[] = {
     {"mma_atomic", "scores recomputed once on tensor cores (mma.sync); dq by f32 atomics", HALVES,
      80, 0, attention_backward_mma_unsupported, attention_backward_mma_atomic_workspace_bytes,
      nullptr, nullptr, attention_backward_mma_atomic_run},
+    {"wgmma", "scores recomputed once by warpgroup products (wgmma), loads by TMA; dq by f32 atomics",
+     HALVES, 90, 0, attention_backward_wgmma_unsupported,
+     attention_backward_mma_atomic_workspace_bytes, nullptr, nullptr, attention_backward_wgmma_run},
 };
 
 extern "C" const kernel_table attention_backward_cuda = {

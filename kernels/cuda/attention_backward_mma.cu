@@ -2,7 +2,8 @@
  * attention_backward_mma.cu - attention backward on the tensor cores by
  * mma.sync. No score in memory: probabilities are computed again from lse.
  *
- * A small kernel first gives each row {-lse log2(e), delta}. Then:
+ * A small kernel first gives each row {-lse log2(e), delta}
+ * (attention_backward.cuh). Then:
  *
  * 1. mma         One kernel for dk and dv, a block of 8 warps for 128 keys,
  *                which walks over tiles of queries; one for dq, a block of 4
@@ -26,95 +27,17 @@
  * mma.sync rate; the exponentials are not hidden, since the 8 warps go through
  * both steps together.
  */
-#include "attention_mma.cuh"
+#include "attention_backward.cuh"
 
 namespace {
 
 constexpr int ROW_TILES = 2; /* of 16 rows, per warp: in both kernels */
 constexpr int WARP_ROWS = ROW_TILES * 16;
-constexpr int PADDING = 128; /* rows per head are rounded up to it in the workspace */
 
-struct arguments {
-    const void *q, *k, *v, *out, *dout;
-    const float *lse;
-    void *dq, *dk, *dv;
-    float2 *rows;        /* workspace: {-lse log2(e), delta}; 0 for padding */
-    float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
-    tensor_pitches qkv_pitches, out_pitches; /* of the gradients too */
-    int64_t tokens, padded_tokens;
+struct arguments : backward_arguments {
     unsigned key_blocks; /* of KEYS, per head */
     unsigned row_blocks; /* of ROWS, per head */
-    float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
 };
-
-__device__ __forceinline__ const char *operand_at(const void *operand, int64_t offset)
-{
-    return static_cast<const char *>(operand) + offset;
-}
-
-__device__ __forceinline__ char *result_at(void *result, int64_t offset)
-{
-    return static_cast<char *>(result) + offset;
-}
-
-__device__ __forceinline__ int rows_left(int64_t tokens, int64_t first, int limit)
-{
-    return static_cast<int>(min(tokens - first, int64_t(limit)));
-}
-
-/* dq's sums of 16 rows from `row` (a multiple of 16) of a head, and of them the
- * 8 columns of `group`: 128 floats, four of each lane in turn. */
-template <int D>
-__device__ __forceinline__ float *dq_sums_of(const arguments &a, unsigned head, int64_t row,
-                                             int group)
-{
-    int64_t tile = (head * a.padded_tokens + row) / 16;
-    return a.dq_sums + (tile * (D / 8) + group) * 128 + threadIdx.x % 32 * 4;
-}
-
-/* ---- rows -------------------------------------------------------------- */
-
-constexpr int ROW_LANES = 8;
-constexpr int ROWS_THREADS = 256;
-constexpr int ROWS_PER_BLOCK = ROWS_THREADS / ROW_LANES;
-
-template <typename T>
-__device__ __forceinline__ float dot_chunk(const char *x, const char *y)
-{
-    uint4 raw_x = *reinterpret_cast<const uint4 *>(x), raw_y = *reinterpret_cast<const uint4 *>(y);
-    const T *a = reinterpret_cast<const T *>(&raw_x), *b = reinterpret_cast<const T *>(&raw_y);
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 8; i++) sum = fmaf(to_f32(a[i]), to_f32(b[i]), sum);
-    return sum;
-}
-
-/* Eight threads a row: its two numbers, and zeros for its share of dq's sums. */
-template <typename T, int D>
-__global__ void __launch_bounds__(ROWS_THREADS) rows_kernel(const __grid_constant__ arguments a)
-{
-    int lane = threadIdx.x % ROW_LANES;
-    int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.x / ROW_LANES;
-    int64_t head = index / a.padded_tokens, token = index % a.padded_tokens;
-    int64_t row = a.out_pitches.to_head(static_cast<unsigned>(head)) + token * a.out_pitches.token;
-    bool inside = token < a.tokens;
-    float delta = 0.0f;
-    if (inside)
-#pragma unroll
-        for (int chunk = lane; chunk < D / 8; chunk += ROW_LANES)
-            delta += dot_chunk<T>(operand_at(a.out, row + chunk * 16),
-                                  operand_at(a.dout, row + chunk * 16));
-#pragma unroll
-    for (int other = ROW_LANES / 2; other > 0; other /= 2)
-        delta += __shfl_xor_sync(0xffffffffu, delta, other);
-    if (lane == 0)
-        a.rows[index] = make_float2(
-            inside ? -a.lse[head * a.tokens + token] * ATTENTION_LOG2_E : 0.0f, delta);
-    if (a.dq_sums)
-#pragma unroll
-        for (int column = lane * 4; column < D; column += ROW_LANES * 4)
-            *reinterpret_cast<float4 *>(a.dq_sums + index * D + column) = float4();
-}
 
 /* ---- dk, dv and the sums of dq ------------------------------------------ */
 
@@ -371,36 +294,6 @@ __global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant_
     store_sums<T, D>(result_at(a.dv, offset), pitch, keys_left - first, column, sums.dv, 1.0f);
 }
 
-/* ---- dq from its sums --------------------------------------------------- */
-
-constexpr int ROUND_THREADS = 256;
-constexpr int ROUND_ROWS = ROUND_THREADS / 32 * 16;
-static_assert(PADDING % ROUND_ROWS == 0 && PADDING % ROWS_PER_BLOCK == 0, "no block's rest");
-
-/* A warp for 16 rows, the padding among them. */
-template <typename T, int D>
-__global__ void __launch_bounds__(ROUND_THREADS) round_kernel(const __grid_constant__ arguments a)
-{
-    int lane = threadIdx.x % 32;
-    int64_t index = int64_t(blockIdx.x) * ROUND_ROWS + threadIdx.x / 32 * 16;
-    unsigned head = static_cast<unsigned>(index / a.padded_tokens);
-    int64_t token = index % a.padded_tokens;
-    int left = rows_left(a.tokens, token, 16);
-    int64_t pitch = a.qkv_pitches.token;
-    char *target = result_at(a.dq, a.qkv_pitches.to_head(head) + (token + lane / 4) * pitch +
-                                       lane % 4 * 4);
-#pragma unroll
-    for (int group = 0; group < D / 8; group++) {
-        float4 sums = *reinterpret_cast<const float4 *>(dq_sums_of<D>(a, head, token, group));
-        if (lane / 4 < left)
-            *reinterpret_cast<uint32_t *>(target + group * 16) =
-                ptx_pack(a.scale * sums.x, a.scale * sums.y, T());
-        if (lane / 4 + 8 < left)
-            *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * pitch) =
-                ptx_pack(a.scale * sums.z, a.scale * sums.w, T());
-    }
-}
-
 /* ---- dq by itself -------------------------------------------------------- */
 
 constexpr int DQ_WARPS = 4;
@@ -523,68 +416,34 @@ __global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant
 
 /* ---- launches ------------------------------------------------------------ */
 
-/* Launches `kernel` with `shared_bytes` of dynamic shared memory. */
-int launch(void (*kernel)(arguments), int64_t blocks, int threads, int shared_bytes,
-           const arguments &a, kernel_stream stream)
-{
-    if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
-    kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(a);
-    return cudaGetLastError();
-}
-
 template <typename T, int D, bool CAUSAL>
 int run_deterministic(const arguments &a, int64_t heads, kernel_stream stream)
 {
-    int error = launch(rows_kernel<T, D>, heads * (a.padded_tokens / ROWS_PER_BLOCK), ROWS_THREADS,
-                       0, a, stream);
+    int error = backward_launch_rows<T, D>(a, heads, stream);
     if (!error)
-        error = launch(keys_kernel<T, D, CAUSAL, false>, heads * a.key_blocks, THREADS,
-                       sizeof(shared_tiles<D>), a, stream);
+        error = backward_launch(keys_kernel<T, D, CAUSAL, false>, heads * a.key_blocks, THREADS,
+                                sizeof(shared_tiles<D>), a, stream);
     return error ? error
-                 : launch(dq_kernel<T, D, CAUSAL>, heads * a.row_blocks, DQ_THREADS,
-                          sizeof(dq_tiles<D>), a, stream);
+                 : backward_launch(dq_kernel<T, D, CAUSAL>, heads * a.row_blocks, DQ_THREADS,
+                                   sizeof(dq_tiles<D>), a, stream);
 }
 
 template <typename T, int D, bool CAUSAL>
 int run_atomic(const arguments &a, int64_t heads, kernel_stream stream)
 {
-    int error = launch(rows_kernel<T, D>, heads * (a.padded_tokens / ROWS_PER_BLOCK), ROWS_THREADS,
-                       0, a, stream);
+    int error = backward_launch_rows<T, D>(a, heads, stream);
     if (!error)
-        error = launch(keys_kernel<T, D, CAUSAL, true>, heads * a.key_blocks, THREADS,
-                       sizeof(shared_tiles<D>), a, stream);
-    return error ? error
-                 : launch(round_kernel<T, D>, heads * (a.padded_tokens / ROUND_ROWS),
-                          ROUND_THREADS, 0, a, stream);
-}
-
-int64_t padded(int64_t tokens)
-{
-    return attention_ceil_div(tokens, PADDING) * PADDING;
+        error = backward_launch(keys_kernel<T, D, CAUSAL, true>, heads * a.key_blocks, THREADS,
+                                sizeof(shared_tiles<D>), a, stream);
+    return error ? error : backward_launch_round<T, D>(a, heads, stream);
 }
 
 arguments arguments_of(const attention_backward_args &args, void *workspace, bool is_atomic)
 {
-    const attention_shape &s = args.shape;
-    arguments a = {};
-    a.q = args.q, a.k = args.k, a.v = args.v, a.out = args.out, a.dout = args.dout;
-    a.lse = args.lse;
-    a.dq = args.dq, a.dk = args.dk, a.dv = args.dv;
-    a.qkv_pitches = pitches_of(s, args.qkv_strides);
-    a.out_pitches = pitches_of(s, args.out_strides);
-    a.tokens = s.tokens;
-    a.padded_tokens = padded(s.tokens);
-    a.rows = static_cast<float2 *>(workspace);
-    if (is_atomic)
-        a.dq_sums = reinterpret_cast<float *>(a.rows + s.batch * s.heads * a.padded_tokens);
-    a.key_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, KEYS));
-    a.row_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, ROWS));
-    a.scale = attention_scale(s);
-    a.log2_scale = a.scale * ATTENTION_LOG2_E;
-    return a;
+    int64_t tokens = args.shape.tokens;
+    return {backward_arguments_of(args, workspace, is_atomic),
+            static_cast<unsigned>(attention_ceil_div(tokens, KEYS)),
+            static_cast<unsigned>(attention_ceil_div(tokens, ROWS))};
 }
 
 template <typename T, int D, bool CAUSAL>
@@ -641,17 +500,14 @@ const char *attention_backward_mma_unsupported(const void *args)
 
 size_t attention_backward_mma_workspace_bytes(const void *args)
 {
-    const attention_shape &s = static_cast<const attention_backward_args *>(args)->shape;
-    if (!attention_is_valid(s)) return 0;
-    return attention_bytes({s.batch, s.heads, padded(s.tokens), sizeof(float2)});
+    return backward_workspace_bytes(static_cast<const attention_backward_args *>(args)->shape,
+                                    false);
 }
 
 size_t attention_backward_mma_atomic_workspace_bytes(const void *args)
 {
-    const attention_shape &s = static_cast<const attention_backward_args *>(args)->shape;
-    if (!attention_is_valid(s)) return 0;
-    int64_t row_bytes = sizeof(float2) + s.head_dim * sizeof(float);
-    return attention_bytes({s.batch, s.heads, padded(s.tokens), row_bytes});
+    return backward_workspace_bytes(static_cast<const attention_backward_args *>(args)->shape,
+                                    true);
 }
 
 int attention_backward_mma_run(const void *args, void *workspace, void *, kernel_stream stream)

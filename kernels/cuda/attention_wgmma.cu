@@ -28,16 +28,9 @@
 #include <queue>
 #include <vector>
 
-#include "attention.cuh"
-#include "ptx.cuh"
-#include "tensor_map.cuh"
+#include "attention_wgmma.cuh"
 
 namespace {
-
-constexpr int GROUP_THREADS = 128; /* a warpgroup */
-constexpr int GROUP_ROWS = 64;     /* of wgmma */
-constexpr int STAGES = 2;
-constexpr int HALF_BYTES = 128; /* a row of 64 elements: what one swizzled box holds */
 
 /* How a block is cut: GROUPS consumers, as many as registers hold. At head_dim
  * 64 that is three, but where rows are few and causal two waste less beyond the
@@ -49,7 +42,7 @@ struct plan {
     static constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
     static constexpr int ROWS = GROUPS * GROUP_ROWS;
     static constexpr int KEYS = 128;
-    static constexpr int HALVES = (D + 63) / 64; /* the last may be partly empty */
+    static constexpr int HALVES = halves_of<D>;
     static constexpr int ROWS_BYTES = GROUP_ROWS * HALVES * HALF_BYTES;
     static constexpr int TILE_BYTES = KEYS * HALVES * HALF_BYTES;
     static constexpr int LOADER_REGISTERS = GROUPS == 2 ? 24 : 32;
@@ -64,8 +57,6 @@ struct shared_memory {
     uint64_t q_full, q_empty;
     uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
-
-constexpr int ALIGNMENT = 1024; /* of swizzled tiles */
 
 /* Blocks of rows are taken section by section: the heads of a section have
  * their K and V in the L2 cache while all multiprocessors work on them. */
@@ -82,17 +73,6 @@ struct arguments {
 struct maps {
     CUtensorMap q, k, v, out;
 };
-
-/* Which stage of a ring is next, and the parity of its barriers. */
-struct ring {
-    unsigned stage, parity;
-    __device__ __forceinline__ void advance()
-    {
-        stage ^= 1;
-        parity ^= stage ^ 1;
-    }
-};
-static_assert(STAGES == 2, "ring::advance");
 
 struct position {
     int head, batch, first_row;
@@ -112,15 +92,10 @@ __host__ __device__ constexpr int key_tiles(int first_row, int tokens)
 template <typename P, bool CAUSAL>
 __host__ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
 {
-    unsigned section = block / (a.section_heads * a.row_blocks);
-    unsigned inner = block - section * (a.section_heads * a.row_blocks);
-    unsigned first_head = section * a.section_heads;
-    unsigned heads = a.all_heads - first_head;
-    if (heads > a.section_heads) heads = a.section_heads;
-    unsigned row_block = inner / heads;
+    head_block place = head_block_of(block, a.all_heads, a.section_heads, a.row_blocks);
+    unsigned row_block = CAUSAL ? a.row_blocks - 1 - place.block : place.block;
     position at;
-    at.index = first_head + inner - row_block * heads;
-    if (CAUSAL) row_block = a.row_blocks - 1 - row_block;
+    at.index = place.head;
     at.batch = static_cast<int>(at.index) / a.heads;
     at.head = static_cast<int>(at.index) - at.batch * a.heads;
     at.first_row = static_cast<int>(row_block) * P::ROWS;
@@ -171,20 +146,9 @@ __device__ __forceinline__ void load_rows(const maps &m, shared_memory<P> &s, co
                          full, half * 64, at.first_row + group * GROUP_ROWS, at.head, at.batch);
 }
 
-template <typename P>
-__device__ __forceinline__ void load_keys(const CUtensorMap &map, char *tile, uint64_t &full,
-                                          const position &at, int index)
-{
-    uint32_t barrier = ptx_shared_address(&full);
-    ptx_barrier_arrive_expect(barrier, P::TILE_BYTES);
-    for (int half = 0; half < P::HALVES; half++)
-        ptx_load_box(ptx_shared_address(tile) + half * (P::KEYS * HALF_BYTES), &map, barrier,
-                     half * 64, index * P::KEYS, at.head, at.batch);
-}
-
 /* K one tile ahead of V, as the consumers take them. Tiles from the right, so
  * that the masked ones come first. */
-template <typename P, bool CAUSAL>
+template <int D, typename P, bool CAUSAL>
 __device__ __forceinline__ void load_everything(const arguments &a, const maps &m,
                                                 shared_memory<P> &s)
 {
@@ -195,7 +159,8 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
         for (int index = at.key_tiles; index >= 0; index--) {
             if (index > 0) {
                 ptx_barrier_wait(ptx_shared_address(&s.k_empty[k.stage]), k.parity);
-                load_keys<P>(m.k, s.k[k.stage], s.k_full[k.stage], at, index - 1);
+                load_tile<P::KEYS, D>(m.k, s.k[k.stage], s.k_full[k.stage],
+                                      (index - 1) * P::KEYS, at.head, at.batch);
                 k.advance();
             }
             if (index == at.key_tiles) {
@@ -204,7 +169,8 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
                 q_parity ^= 1;
             } else {
                 ptx_barrier_wait(ptx_shared_address(&s.v_empty[v.stage]), v.parity);
-                load_keys<P>(m.v, s.v[v.stage], s.v_full[v.stage], at, index);
+                load_tile<P::KEYS, D>(m.v, s.v[v.stage], s.v_full[v.stage], index * P::KEYS,
+                                      at.head, at.batch);
                 v.advance();
             }
         }
@@ -229,12 +195,6 @@ __device__ __forceinline__ void pass_turn(int group)
     ptx_named_barrier_arrive(TURN_BARRIER + (group + 1) % P::GROUPS, 2 * GROUP_THREADS);
 }
 
-/* One arrival a warp. */
-__device__ __forceinline__ void release(uint64_t &empty)
-{
-    if (threadIdx.x % 32 == 0) ptx_barrier_arrive(ptx_shared_address(&empty));
-}
-
 /* What a thread keeps of its rows lane / 4 and lane / 4 + 8 of its warp's 16. */
 template <int D>
 struct row_state {
@@ -243,32 +203,6 @@ struct row_state {
     float sum[2];       /* of this thread's columns only */
     float rescaling[2]; /* of out, by the last tile's new reference */
 };
-
-template <typename T, typename P, int D>
-__device__ __forceinline__ void issue_scores(uint32_t q, uint32_t k, float (&scores)[P::KEYS / 2])
-{
-#pragma unroll
-    for (int column = 0; column < D; column += 16) {
-        uint32_t half = column / 64, inside = column % 64 * 2;
-        ptx_wgmma_shared(scores,
-                         ptx_wgmma_descriptor(q + half * (GROUP_ROWS * HALF_BYTES) + inside, 16),
-                         ptx_wgmma_descriptor(k + half * (P::KEYS * HALF_BYTES) + inside, 16),
-                         column > 0, T());
-    }
-    ptx_wgmma_commit();
-}
-
-template <typename T, typename P, int D>
-__device__ __forceinline__ void issue_output(const uint32_t (&probabilities)[P::KEYS / 16][4],
-                                             uint32_t v, float (&out)[D / 2])
-{
-#pragma unroll
-    for (int step = 0; step < P::KEYS / 16; step++)
-        ptx_wgmma_registers(
-            out, probabilities[step],
-            ptx_wgmma_descriptor(v + step * (16 * HALF_BYTES), P::KEYS * HALF_BYTES), T());
-    ptx_wgmma_commit();
-}
 
 /* Hides keys at or beyond `visible` (of the lower row; of the upper one 8 more
  * if causal), counted from the tile's first key. */
@@ -312,8 +246,8 @@ __device__ __forceinline__ float next_reference(float reference, float largest, 
 }
 
 /* The online softmax step (Milakov and Gimelshein, "Online normalizer
- * calculation for softmax", 2018): scores become probabilities. The reference stays -infinity
- * while every key so far is masked; 0 stands in for it. */
+ * calculation for softmax", 2018): scores become probabilities. The reference
+ * stays -infinity while every key so far is masked; 0 stands in for it. */
 template <int D, bool MASKED, int COUNT>
 __device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state<D> &rows,
                                                float log2_scale)
@@ -343,19 +277,6 @@ __device__ __forceinline__ void rescale_output(row_state<D> &rows)
     if (__all_sync(0xffffffffu, rows.rescaling[0] == 1.0f && rows.rescaling[1] == 1.0f)) return;
 #pragma unroll
     for (int i = 0; i < D / 2; i++) rows.out[i] *= rows.rescaling[i / 2 % 2];
-}
-
-/* Two accumulators of 8 columns are the A operand of a step of 16 keys. */
-template <typename T, int COUNT>
-__device__ __forceinline__ void round_probabilities(const float (&scores)[COUNT],
-                                                    uint32_t (&probabilities)[COUNT / 8][4])
-{
-#pragma unroll
-    for (int step = 0; step < COUNT / 8; step++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            probabilities[step][i] =
-                ptx_pack(scores[step * 8 + i * 2], scores[step * 8 + i * 2 + 1], T());
 }
 
 /* One consumer warpgroup. */
@@ -393,7 +314,8 @@ struct consumer {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
         take_turn<P>(group);
         ptx_wgmma_fence();
-        issue_scores<T, P, D>(q_tile(), ptx_shared_address(s.k[k.stage]), scores);
+        issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
+            q_tile(), ptx_shared_address(s.k[k.stage]), scores);
         pass_turn<P>(group);
         ptx_wgmma_wait<0>();
         ptx_registers_fence(scores);
@@ -403,7 +325,7 @@ struct consumer {
             mask_and_update<true>(at, at.key_tiles - 1);
         else
             mask_and_update<false>(at, at.key_tiles - 1);
-        round_probabilities<T>(scores, probabilities);
+        round_sums<T>(scores, probabilities);
     }
 
     /* The scores of tile `index`, and meanwhile the output of the one before. */
@@ -414,9 +336,10 @@ struct consumer {
         take_turn<P>(group);
         ptx_registers_fence(rows.out);
         ptx_wgmma_fence();
-        issue_scores<T, P, D>(q_tile(), ptx_shared_address(s.k[k.stage]), scores);
+        issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
+            q_tile(), ptx_shared_address(s.k[k.stage]), scores);
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
-        issue_output<T, P, D>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        issue_product<T, D, P::KEYS>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
         pass_turn<P>(group);
         ptx_wgmma_wait<1>();
         ptx_registers_fence(scores);
@@ -427,7 +350,7 @@ struct consumer {
         ptx_registers_fence(rows.out);
         release(s.v_empty[v.stage]);
         v.advance();
-        round_probabilities<T>(scores, probabilities);
+        round_sums<T>(scores, probabilities);
         rescale_output(rows);
     }
 
@@ -436,7 +359,7 @@ struct consumer {
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
         ptx_registers_fence(rows.out);
         ptx_wgmma_fence();
-        issue_output<T, P, D>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        issue_product<T, D, P::KEYS>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
         ptx_wgmma_wait<0>();
         ptx_registers_fence(rows.out);
         release(s.v_empty[v.stage]);
@@ -533,12 +456,6 @@ __device__ __forceinline__ void prefetch_maps(const maps &m)
     ptx_prefetch_tensor_map(&m.out);
 }
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-#define BUILT_FOR_WGMMA 1
-#else
-#define BUILT_FOR_WGMMA 0
-#endif
-
 /* Whether the code that the driver chose has the kernel's body. */
 __device__ const int built_for_wgmma = BUILT_FOR_WGMMA;
 
@@ -556,7 +473,7 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<P::LOADER_REGISTERS>();
-        if (threadIdx.x == 0) load_everything<P, CAUSAL>(a, m, s);
+        if (threadIdx.x == 0) load_everything<D, P, CAUSAL>(a, m, s);
     } else {
         ptx_registers_claim<P::CONSUMER_REGISTERS>();
         consumer<T, D, GROUPS, CAUSAL> work = {
@@ -566,57 +483,14 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
 #endif
 }
 
-tensor_4d tensor_of(const void *data, const attention_shape &s, attention_strides strides)
-{
-    attention_strides full = attention_strides_of(&s, strides);
-    auto size = [](int64_t elements) { return static_cast<cuuint64_t>(elements); };
-    return {data,
-            {size(s.head_dim), size(s.tokens), size(s.heads), size(s.batch)},
-            {full.token, full.head, full.batch}};
-}
-
 template <typename P>
 int encode_maps(const attention_forward_args &args, maps *m)
 {
-    const attention_shape &s = args.shape;
-    const struct {
-        CUtensorMap *map;
-        const void *data;
-        attention_strides strides;
-        unsigned rows;
-    } tensors[] = {{&m->q, args.q, args.qkv_strides, GROUP_ROWS},
-                   {&m->k, args.k, args.qkv_strides, P::KEYS},
-                   {&m->v, args.v, args.qkv_strides, P::KEYS},
-                   {&m->out, args.out, args.out_strides, GROUP_ROWS}};
-    for (auto &t : tensors) {
-        int code = tensor_map_encode(t.map, tensor_of(t.data, s, t.strides), args.dtype, t.rows);
-        if (code != KERNEL_OK) return code;
-    }
-    return KERNEL_OK;
-}
-
-/* K and V of a section take at most 7/10 of the L2 cache. */
-unsigned section_heads(const attention_shape &s, int l2_bytes)
-{
-    int64_t head_bytes = s.tokens * s.head_dim * 4, heads = s.batch * s.heads;
-    int64_t fitting = int64_t(l2_bytes) * 7 / 10 / head_bytes;
-    return static_cast<unsigned>(fitting < 1 ? 1 : fitting > heads ? heads : fitting);
-}
-
-struct device_limits {
-    int multiprocessors, l2_bytes;
-};
-
-cudaError_t current_device(device_limits *limits)
-{
-    int device;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&limits->multiprocessors, cudaDevAttrMultiProcessorCount,
-                                       device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&limits->l2_bytes, cudaDevAttrL2CacheSize, device);
-    return error;
+    return encode_maps(args.shape, args.dtype,
+                       {{&m->q, args.q, args.qkv_strides, GROUP_ROWS},
+                        {&m->k, args.k, args.qkv_strides, P::KEYS},
+                        {&m->v, args.v, args.qkv_strides, P::KEYS},
+                        {&m->out, args.out, args.out_strides, GROUP_ROWS}});
 }
 
 /* Everything but the order. */
@@ -631,7 +505,7 @@ arguments arguments_of(const attention_forward_args &args, const device_limits &
             static_cast<int>(s.tokens),
             static_cast<int>(s.heads),
             heads,
-            section_heads(s, device.l2_bytes),
+            section_heads_of(heads, s.tokens * s.head_dim * 4, device.l2_bytes), /* K and V */
             row_blocks,
             nullptr,
             (heads * row_blocks + multiprocessors - 1) / multiprocessors,
@@ -774,15 +648,20 @@ bool has_body()
 
 } // namespace
 
+const char *attention_wgmma_unsupported_at_all(const attention_shape &s)
+{
+    static const bool built = has_body();
+    if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
+    return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
+}
+
 const char *attention_wgmma_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
-    static const bool built = has_body();
-    if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
     int64_t d = a.shape.head_dim;
     if (d != 64 && d != 80 && d != 128) return "wgmma takes head_dim 64, 80 and 128";
-    if (a.shape.tokens > INT32_MAX - 256) return "wgmma takes fewer than 2^31 - 256 tokens";
-    return attention_strides_unsupported(a.qkv_strides, a.out_strides);
+    const char *reason = attention_wgmma_unsupported_at_all(a.shape);
+    return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
 int attention_wgmma_prepare(const void *args, void **state)

@@ -222,6 +222,17 @@ __device__ __forceinline__ void ptx_load_box(uint32_t shared, const void *tensor
                  : "memory");
 }
 
+/* cp.async.bulk: so many bytes, a multiple of 16, to shared memory; they count
+ * for the barrier. Both addresses are multiples of 16. */
+__device__ __forceinline__ void ptx_load_bulk(uint32_t shared, const void *global, uint32_t bytes,
+                                              uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(shared),
+                 "l"(global), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 /* cp.async.bulk.tensor: a box from shared memory, what lies outside is left out. */
 __device__ __forceinline__ void ptx_store_box(const void *tensor_map, uint32_t shared, int x,
                                               int y, int z, int w)
@@ -238,6 +249,15 @@ __device__ __forceinline__ void ptx_store_box_wait_read()
 {
     asm volatile("cp.async.bulk.commit_group;\n"
                  "cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+/* stmatrix: four 8x8 matrices of 16-bit elements, the reverse of
+ * ptx_load_matrix_x4. */
+__device__ __forceinline__ void ptx_store_matrix_x4(uint32_t shared, const uint32_t (&matrices)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+                 "r"(matrices[0]), "r"(matrices[1]), "r"(matrices[2]), "r"(matrices[3])
+                 : "memory");
 }
 
 /* fence.proxy.async: shared memory written by this thread is visible to the
@@ -318,20 +338,27 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
 #define PTX_SUMS_32(d, i) \
     PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16), PTX_SUMS_8(d, i + 24)
 
-/* The two forms of wgmma for one number of columns and one type, see below. */
-#define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, ...)                        \
-    __device__ __forceinline__ void ptx_wgmma_shared(float(&d)[COLUMNS / 2], uint64_t a,         \
-                                                     uint64_t b, int accumulate, TYPE)           \
+/* One form of wgmma with both operands in shared memory, see below. */
+#define PTX_WGMMA_SHARED(FUNCTION, TRANSPOSED, COLUMNS, TYPE, NAME, OPERANDS, A, B, ADD, ...)     \
+    __device__ __forceinline__ void FUNCTION(float(&d)[COLUMNS / 2], uint64_t a, uint64_t b,     \
+                                             int accumulate, TYPE)                               \
     {                                                                                            \
         asm volatile("{\n"                                                                       \
                      ".reg .pred add;\n"                                                         \
-                     "setp.ne.b32 add, " A2 ", 0;\n"                                             \
+                     "setp.ne.b32 add, " ADD ", 0;\n"                                            \
                      "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." NAME "." NAME       \
-                     " {" OPERANDS "}, " A0 ", " A1 ", add, 1, 1, 0, 0;\n"                       \
+                     " {" OPERANDS "}, " A ", " B ", add, 1, 1, " TRANSPOSED ";\n"               \
                      "}"                                                                         \
                      : __VA_ARGS__                                                               \
                      : "l"(a), "l"(b), "r"(accumulate));                                         \
-    }                                                                                            \
+    }
+
+/* The three forms of wgmma for one number of columns and one type, see below. */
+#define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, ...)                        \
+    PTX_WGMMA_SHARED(ptx_wgmma_shared, "0, 0", COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2,        \
+                     __VA_ARGS__)                                                                \
+    PTX_WGMMA_SHARED(ptx_wgmma_shared_transposed, "1, 1", COLUMNS, TYPE, NAME, OPERANDS, A0, A1, \
+                     A2, __VA_ARGS__)                                                            \
     __device__ __forceinline__ void ptx_wgmma_registers(                                         \
         float(&d)[COLUMNS / 2], const uint32_t(&a)[4], uint64_t b, TYPE)                         \
     {                                                                                            \
@@ -350,6 +377,7 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
  * Warp w of the warpgroup holds rows 16w to 16w+15, each as N/8 m16n8
  * accumulators of mma.sync behind each other.
  * ptx_wgmma_shared: both operands by descriptors, depth along their rows.
+ * ptx_wgmma_shared_transposed: the same with the depth down their rows.
  * ptx_wgmma_registers: a as mma.sync's operand, b by descriptor, depth down its
  * rows. The last argument's type is the elements'. */
 PTX_WGMMA(64, __nv_bfloat16, "bf16",
@@ -372,6 +400,7 @@ PTX_WGMMA(128, __half, "f16",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
 
 #undef PTX_WGMMA
+#undef PTX_WGMMA_SHARED
 #undef PTX_SUMS_8
 #undef PTX_SUMS_32
 #undef PTX_OPERANDS_0_TO_31
