@@ -83,7 +83,7 @@ ifeq ($(BACKEND),cuda)
   CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/*.cu))
   LINK = $(NVCC) $(GENCODE) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
 else
-  LINK = $(CC) $(CFLAGS) -o $@ $^ -lm
+  LINK = $(CC) $(CFLAGS) -pthread -o $@ $^ -lm
 endif
 
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*.c kernels/cpu/*.c)) $(CUDA_OBJECTS)
@@ -130,7 +130,8 @@ baseline-$(1): $(BUILD)/$(1) $(COMPARE)
 compare-$(1): $(BUILD)/$(1) $(COMPARE)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
-$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(BUILD)/suites/suite.o $(BUILD)/libkernels.a
+$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o \
+    $(BUILD)/libkernels.a
 	$$(LINK)
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
@@ -166,9 +167,9 @@ $(BUILD)/flags: FORCE
 
 # ---- tests
 
-# Kernels on the CPU, against their oracles: tests/test_<name>.c.
+# Kernels on the CPU against their oracles, what suites share: tests/test_<name>.c.
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
-  optimizer
+  optimizer parallel suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine
 TESTS := build/tests
@@ -179,7 +180,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 $(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -MMD -MP -o $@ $< build/cpu/libkernels.a -lcmocka -lm
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
+	  -lcmocka -lm
 
 # The CPU's kernels, also when the backend is CUDA.
 ifneq ($(BACKEND),cpu)

@@ -68,7 +68,13 @@ typedef enum block_activation {
 } block_activation;
 
 /* The parts of a pass, in their order. Variant `best` does each with as few
- * launches as it can; run one by one, the parts launch what the whole does. */
+ * launches as it can; run one by one, the parts launch what the whole does.
+ *
+ * A variant may do without SPLIT and MERGE for a shape and dtype: attention then
+ * reads q, k and v out of QKV and writes MERGED, backward reads MERGED's gradient
+ * and writes QKV's. Its `unsupported` says so of these parts, and BLOCK_WHOLE
+ * has Q, K, V and ATTENTION neither read nor written, activations and gradients:
+ * they may be NULL. */
 typedef enum block_forward_part {
     BLOCK_FORWARD_NORM1,
     BLOCK_FORWARD_QKV,

@@ -62,9 +62,9 @@ static int kind_of(int computed)
     return computed ? GPUBENCH_DEVICE | GPUBENCH_OUTPUT : GPUBENCH_DEVICE;
 }
 
-/* activations: a set of bits, which of them the case computes. */
-static int build_forward_memory(gpubench *bench, block_forward_args *a, unsigned activations,
-                                int computes_y, int keeps)
+/* Sets of bits: which activations there are, and which of them the case computes. */
+static int build_forward_memory(gpubench *bench, block_forward_args *a, unsigned used,
+                                unsigned computed, int computes_y)
 {
     const block_shape *s = &a->shape;
     int64_t count = s->batch * s->tokens * s->width;
@@ -75,10 +75,10 @@ static int build_forward_memory(gpubench *bench, block_forward_args *a, unsigned
                                  stddev_of(s, i), 10 + (uint64_t)i, &code);
     for (int i = 0; i < BLOCK_ACTIVATIONS; i++) {
         block_activation which = (block_activation)i;
-        if (which == BLOCK_PRE && !keeps) continue;
+        if (!(used >> i & 1)) continue;
         a->activations[i] = device_memory(bench, block_activation_dtype(which, a->dtype),
                                           block_activation_count(s, which),
-                                          kind_of(activations >> i & 1), &code);
+                                          kind_of(computed >> i & 1), &code);
     }
     a->y = device_memory(bench, a->dtype, count, kind_of(computes_y), &code);
     return code;
@@ -116,6 +116,28 @@ static kernel_table backward_table(const gpubench *bench)
     return gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(block_backward_cuda) : block_backward_cpu;
 }
 
+/* Whether the variant has the part that args name, for their shape and dtype. */
+static int has_part(const kernel_variant *variant, const void *args)
+{
+    return !(variant->unsupported && variant->unsupported(args));
+}
+
+/* Whether the variant's attention reads qkv and writes merged (block.h). */
+static int attends_in_place(const suite_case *c, const gpubench *bench, const block_shape *shape)
+{
+    block_forward_args split = {.shape = *shape, .dtype = c->dtype, .part = BLOCK_FORWARD_SPLIT};
+    return !has_part(row_for(forward_table(bench), c->variant), &split);
+}
+
+enum { HEADS = 1u << BLOCK_Q | 1u << BLOCK_K | 1u << BLOCK_V | 1u << BLOCK_ATTENTION };
+
+/* The activations that the variant uses, as a set of bits. */
+static unsigned used_activations(const suite_case *c, const gpubench *bench,
+                                 const block_shape *shape)
+{
+    return attends_in_place(c, bench, shape) ? ~(unsigned)HEADS : ~0u;
+}
+
 static const unsigned forward_outputs[BLOCK_FORWARD_PARTS] = {
     [BLOCK_FORWARD_NORM1] = 1u << BLOCK_NORM1 | 1u << BLOCK_MEAN1 | 1u << BLOCK_RSTD1,
     [BLOCK_FORWARD_QKV] = 1u << BLOCK_QKV,
@@ -130,20 +152,26 @@ static const unsigned forward_outputs[BLOCK_FORWARD_PARTS] = {
 
 static int build_forward(suite_case *c, gpubench *bench)
 {
-    return build_forward_memory(bench, c->args, ~0u, 1, 0);
+    block_forward_args *a = c->args;
+    unsigned used = used_activations(c, bench, &a->shape) & ~(1u << BLOCK_PRE);
+    return build_forward_memory(bench, a, used, ~0u, 1);
 }
 
 static int build_forward_keeping(suite_case *c, gpubench *bench)
 {
-    return build_forward_memory(bench, c->args, ~0u, 1, 1);
+    block_forward_args *a = c->args;
+    return build_forward_memory(bench, a, used_activations(c, bench, &a->shape), ~0u, 1);
 }
 
 /* A part finds what the whole left behind. */
 static int build_forward_part(suite_case *c, gpubench *bench)
 {
     block_forward_args *a = c->args, whole;
-    int code = build_forward_memory(bench, a, forward_outputs[a->part],
-                                    a->part == BLOCK_FORWARD_DOWN, 1);
+    unsigned used = used_activations(c, bench, &a->shape), computed = forward_outputs[a->part];
+    int code;
+    if (a->part == BLOCK_FORWARD_ATTENTION && !(used & HEADS))
+        computed = 1u << BLOCK_MERGED | 1u << BLOCK_LSE;
+    code = build_forward_memory(bench, a, used, computed, a->part == BLOCK_FORWARD_DOWN);
     whole = *a;
     whole.part = BLOCK_WHOLE;
     return code ? code : run_once(bench, row_for(forward_table(bench), c->variant), &whole);
@@ -171,8 +199,8 @@ static const unsigned backward_parameter_outputs[BLOCK_BACKWARD_PARTS] = {
     [BLOCK_BACKWARD_NORM1] = 1u << BLOCK_NORM1_WEIGHT | 1u << BLOCK_NORM1_BIAS,
 };
 
-static int build_backward_memory(gpubench *bench, block_backward_args *a, unsigned gradients,
-                                 unsigned parameters, int computes_dx)
+static int build_backward_memory(gpubench *bench, block_backward_args *a, unsigned used,
+                                 unsigned gradients, unsigned parameters, int computes_dx)
 {
     const block_shape *s = &a->shape;
     int64_t count = s->batch * s->tokens * s->width;
@@ -180,7 +208,7 @@ static int build_backward_memory(gpubench *bench, block_backward_args *a, unsign
     a->y_gradient = input(bench, a->dtype, count, 1, 1, &code);
     for (int i = 0; i < BLOCK_ACTIVATIONS; i++) {
         int64_t elements = block_gradient_count(s, (block_activation)i);
-        if (elements > 0)
+        if (elements > 0 && used >> i & 1)
             a->gradients[i] =
                 device_memory(bench, a->dtype, elements, kind_of(gradients >> i & 1), &code);
     }
@@ -196,7 +224,8 @@ static int build_backward_memory(gpubench *bench, block_backward_args *a, unsign
 static int build_activations(suite_case *c, gpubench *bench, block_backward_args *a)
 {
     block_forward_args forward = {.shape = a->shape, .dtype = a->dtype, .part = BLOCK_WHOLE};
-    int code = build_forward_memory(bench, &forward, 0, 0, 1);
+    int code =
+        build_forward_memory(bench, &forward, used_activations(c, bench, &a->shape), 0, 0);
     a->x = forward.x;
     memcpy(a->parameters, forward.parameters, sizeof a->parameters);
     memcpy(a->activations, forward.activations, sizeof a->activations);
@@ -205,16 +234,20 @@ static int build_activations(suite_case *c, gpubench *bench, block_backward_args
 
 static int build_backward(suite_case *c, gpubench *bench)
 {
-    int code = build_activations(c, bench, c->args);
-    return code ? code : build_backward_memory(bench, c->args, ~0u, ~0u, 1);
+    block_backward_args *a = c->args;
+    unsigned used = used_activations(c, bench, &a->shape);
+    int code = build_activations(c, bench, a);
+    return code ? code : build_backward_memory(bench, a, used, ~0u, ~0u, 1);
 }
 
 static int build_backward_part(suite_case *c, gpubench *bench)
 {
     block_backward_args *a = c->args, whole;
+    unsigned used = used_activations(c, bench, &a->shape), gradients = backward_outputs[a->part];
     int code = build_activations(c, bench, a);
+    if (a->part == BLOCK_BACKWARD_ATTENTION && !(used & HEADS)) gradients = 1u << BLOCK_QKV;
     if (code == 0)
-        code = build_backward_memory(bench, a, backward_outputs[a->part],
+        code = build_backward_memory(bench, a, used, gradients,
                                      backward_parameter_outputs[a->part],
                                      a->part == BLOCK_BACKWARD_NORM1);
     whole = *a;
@@ -234,16 +267,18 @@ typedef struct view {
     const void *const *p;
     void *const *act, *const *grad, *const *dp;
     int64_t n, w, h; /* rows, width, hidden */
+    int in_place;    /* attention reads qkv and writes merged */
     int64_t rows[SAMPLED_ROWS], row_count;
     int code;
 } view;
 
-static void view_begin(view *v, gpubench *bench, const block_shape *shape, kernel_dtype dtype)
+static void view_begin(view *v, const suite_case *c, gpubench *bench, const block_shape *shape)
 {
     memset(v, 0, sizeof *v);
     v->bench = bench;
     v->shape = shape;
-    v->dtype = dtype;
+    v->dtype = c->dtype;
+    v->in_place = attends_in_place(c, bench, shape);
     v->n = shape->batch * shape->tokens;
     v->w = shape->width;
     v->h = shape->hidden;
@@ -509,84 +544,128 @@ static int64_t head_dim(const view *v)
     return v->w / v->shape->heads;
 }
 
-/* Where the values of token `token` of the head-th head (over all sequences)
- * start, with heads `stride` wide. */
-static int64_t at_head(const view *v, int64_t head, int64_t token, int64_t stride)
+/* Heads: of each, a row of dim elements a token. */
+typedef struct heads {
+    const void *memory;
+    int64_t first, batch, head, token; /* elements to the first row, and from one to the next */
+    int64_t dim;
+} heads;
+
+/* By themselves: [batch, heads, tokens, dim]. */
+static heads heads_apart(const view *v, const void *memory, int64_t dim)
 {
-    return (head * v->shape->tokens + token) * stride;
+    int64_t head = v->shape->tokens * dim;
+    return (heads){memory, 0, v->shape->heads * head, head, dim, dim};
+}
+
+/* Part `part` of rows [batch * tokens, parts, heads, head_dim]. */
+static heads heads_in_rows(const view *v, const void *memory, int part, int parts)
+{
+    int64_t row = parts * v->w;
+    return (heads){memory, part * v->w, v->shape->tokens * row, head_dim(v), row, head_dim(v)};
+}
+
+/* BLOCK_Q, K, V or ATTENTION, activations or gradients, where attention has
+ * them; dim wide if that is by themselves. */
+static heads heads_of(const view *v, void *const *memory, int which, int64_t dim)
+{
+    if (!v->in_place) return heads_apart(v, memory[which], dim);
+    return which == BLOCK_ATTENTION ? heads_in_rows(v, memory[BLOCK_MERGED], 0, 1)
+                                    : heads_in_rows(v, memory[BLOCK_QKV], which - BLOCK_Q, 3);
+}
+
+/* Where the row of a token of the index-th head (over all sequences) starts. */
+static int64_t at_head(const view *v, heads h, int64_t index, int64_t token)
+{
+    int64_t count = v->shape->heads;
+    return h.first + index / count * h.batch + index % count * h.head + token * h.token;
 }
 
 /* How wide the variant made the heads: the width at which the last token's last
  * head of k stands where that width puts it. */
-static int64_t head_stride(view *v)
+static int64_t padded_dim(view *v)
 {
     int64_t own = head_dim(v), candidates[] = {own, 64, 128}, found = own;
-    int64_t heads = v->shape->batch * v->shape->heads, tokens = v->shape->tokens;
+    int64_t last = v->shape->batch * v->shape->heads - 1, token = v->shape->tokens - 1;
     int64_t room = block_activation_count(v->shape, BLOCK_K);
-    float *expected = get(v, v->act[BLOCK_QKV], (v->n - 1) * 3 * v->w + 2 * v->w - own, own);
+    heads rows = heads_in_rows(v, v->act[BLOCK_QKV], 1, 3);
+    float *expected;
+    if (v->in_place) return own;
+    expected = get(v, rows.memory, at_head(v, rows, last, token), own);
     for (int i = 2; i >= 0 && v->code == 0; i--) {
-        int64_t first = at_head(v, heads - 1, tokens - 1, candidates[i]);
+        heads k = heads_apart(v, v->act[BLOCK_K], candidates[i]);
         float *values;
-        if (candidates[i] < own || candidates[i] * heads * tokens > room) continue;
-        values = get(v, v->act[BLOCK_K], first, own);
-        if (v->code == 0 && !memcmp(values, expected, (size_t)own * sizeof *values))
-            found = candidates[i];
+        if (k.dim < own || k.head * (last + 1) > room) continue;
+        values = get(v, k.memory, at_head(v, k, last, token), own);
+        if (v->code == 0 && !memcmp(values, expected, (size_t)own * sizeof *values)) found = k.dim;
         free(values);
     }
     free(expected);
     return found;
 }
 
-/* Sampled rows [.., parts, heads, head_dim], of which `part` is by_head times
- * `factor`; rows_are_output: the other way round. */
-static void check_moved(view *v, const void *by_row, const void *by_head, int part, int parts,
-                        int64_t stride, double factor, int rows_are_output)
+/* Sampled tokens of `to`, which are those of `from` times factor, and zeros
+ * where `to` is wider. */
+static void check_moved(view *v, heads from, heads to, double factor)
 {
-    int64_t dim = head_dim(v), heads = v->shape->heads;
-    double *expected = doubles(v, stride);
+    int64_t dim = head_dim(v), count = v->shape->heads, tokens = v->shape->tokens;
+    double *expected = doubles(v, to.dim);
     suite_error error = {0, 0};
-    for (int64_t i = 0; i < v->row_count * heads && v->code == 0; i++) {
-        int64_t row = v->rows[i / heads], head = i % heads, tokens = v->shape->tokens;
-        int64_t in_rows = ((row * parts + part) * heads + head) * dim;
-        int64_t in_heads = at_head(v, row / tokens * heads + head, row % tokens, stride);
-        float *from = get(v, rows_are_output ? by_head : by_row,
-                          rows_are_output ? in_heads : in_rows, dim);
-        for (int64_t c = 0; c < dim && v->code == 0; c++) expected[c] = factor * (double)from[c];
-        if (rows_are_output)
-            compare(v, by_row, in_rows, dim, expected, &error);
-        else
-            compare(v, by_head, in_heads, stride, expected, &error);
-        free(from);
+    for (int64_t i = 0; i < v->row_count * count && v->code == 0; i++) {
+        int64_t row = v->rows[i / count], head = row / tokens * count + i % count;
+        float *values = get(v, from.memory, at_head(v, from, head, row % tokens), dim);
+        for (int64_t c = 0; c < dim && v->code == 0; c++) expected[c] = factor * (double)values[c];
+        compare(v, to.memory, at_head(v, to, head, row % tokens), to.dim, expected, &error);
+        free(values);
     }
     free(expected);
     judge(v, &error, 1);
 }
 
-/* q, k and v, or their gradients. */
-static void check_heads_written(view *v, void *const *memory, int64_t stride)
+/* All of q, k and v, or of their gradients. */
+static void check_heads_written(view *v, void *const *memory, int64_t dim)
 {
+    if (v->in_place) {
+        check_written(v, memory[BLOCK_QKV], v->dtype, v->n * 3 * v->w);
+        return;
+    }
     for (int i = BLOCK_Q; i <= BLOCK_V; i++)
-        check_written(v, memory[i], v->dtype, v->n * v->shape->heads * stride);
+        check_written(v, memory[i], v->dtype, v->n * v->shape->heads * dim);
 }
 
-static double q_factor(const view *v, int64_t stride)
+/* Of q: attention divides the scores by sqrt(dim). */
+static double q_factor(const view *v, int64_t dim)
 {
-    return sqrt((double)stride / (double)head_dim(v));
+    return sqrt((double)dim / (double)head_dim(v));
 }
 
-static void check_split(view *v, int64_t stride)
-{
-    for (int part = 0; part < 3; part++)
-        check_moved(v, v->act[BLOCK_QKV], v->act[BLOCK_Q + part], part, 3, stride,
-                    part == 0 ? q_factor(v, stride) : 1, 0);
-    check_heads_written(v, v->act, stride);
-}
-
-static void check_merge_gradients(view *v, int64_t stride)
+static void check_split(view *v, int64_t dim)
 {
     for (int part = 0; part < 3; part++)
-        check_moved(v, v->grad[BLOCK_QKV], v->grad[BLOCK_Q + part], part, 3, stride,
-                    part == 0 ? q_factor(v, stride) : 1, 1);
+        check_moved(v, heads_in_rows(v, v->act[BLOCK_QKV], part, 3),
+                    heads_apart(v, v->act[BLOCK_Q + part], dim), part == 0 ? q_factor(v, dim) : 1);
+    check_heads_written(v, v->act, dim);
+}
+
+static void check_merge(view *v, int64_t dim)
+{
+    check_moved(v, heads_apart(v, v->act[BLOCK_ATTENTION], dim),
+                heads_in_rows(v, v->act[BLOCK_MERGED], 0, 1), 1);
+    check_written(v, v->act[BLOCK_MERGED], v->dtype, v->n * v->w);
+}
+
+static void check_split_gradient(view *v, int64_t dim)
+{
+    check_moved(v, heads_in_rows(v, v->grad[BLOCK_MERGED], 0, 1),
+                heads_apart(v, v->grad[BLOCK_ATTENTION], dim), 1);
+}
+
+static void check_merge_gradients(view *v, int64_t dim)
+{
+    for (int part = 0; part < 3; part++)
+        check_moved(v, heads_apart(v, v->grad[BLOCK_Q + part], dim),
+                    heads_in_rows(v, v->grad[BLOCK_QKV], part, 3),
+                    part == 0 ? q_factor(v, dim) : 1);
     check_written(v, v->grad[BLOCK_QKV], v->dtype, v->n * 3 * v->w);
 }
 
@@ -606,34 +685,41 @@ static head_sample sample_heads(const view *v)
     return sample;
 }
 
-static attention_shape attention_of(const view *v, int64_t stride)
+static attention_shape attention_of(const view *v, int64_t dim)
 {
-    return (attention_shape){v->shape->batch, v->shape->heads, v->shape->tokens, stride, 1};
+    return (attention_shape){v->shape->batch, v->shape->heads, v->shape->tokens, dim, 1};
 }
 
-static float *get_head(view *v, const void *memory, int64_t head, int64_t stride)
+/* All tokens of a head behind each other, to be freed. */
+static float *get_head(view *v, heads h, int64_t index)
 {
-    return get(v, memory, at_head(v, head, 0, stride), v->shape->tokens * stride);
+    int64_t tokens = v->shape->tokens, step = h.token == h.dim ? tokens : 1;
+    float *values = allocate(v, tokens * h.dim, sizeof *values);
+    for (int64_t t = 0; t < tokens && v->code == 0; t += step)
+        v->code = suite_fetch(v->bench, h.memory, v->dtype, at_head(v, h, index, t), step * h.dim,
+                              values + t * h.dim);
+    return values;
 }
 
-static void check_attention(view *v, int64_t stride)
+static void check_attention(view *v, int64_t dim)
 {
     head_sample k = sample_heads(v);
-    attention_shape shape = attention_of(v, stride);
-    double *out = doubles(v, SAMPLED_ROWS * stride), lse[SAMPLED_ROWS];
+    attention_shape shape = attention_of(v, dim);
+    heads result = heads_of(v, v->act, BLOCK_ATTENTION, dim);
+    double *out = doubles(v, SAMPLED_ROWS * dim), lse[SAMPLED_ROWS];
     suite_error error = {0, 0}, lse_error = {0, 0};
     for (int64_t i = 0; i < k.head_count && v->code == 0; i++) {
         int64_t head = k.heads[i];
-        float *query = get_head(v, v->act[BLOCK_Q], head, stride);
-        float *key = get_head(v, v->act[BLOCK_K], head, stride);
-        float *value = get_head(v, v->act[BLOCK_V], head, stride);
+        float *query = get_head(v, heads_of(v, v->act, BLOCK_Q, dim), head);
+        float *key = get_head(v, heads_of(v, v->act, BLOCK_K, dim), head);
+        float *value = get_head(v, heads_of(v, v->act, BLOCK_V, dim), head);
         if (v->code == 0)
             attention_forward_reference(&shape, query, key, value, k.tokens, k.token_count, out,
                                         lse);
         for (int64_t t = 0; t < k.token_count; t++) {
-            compare(v, v->act[BLOCK_ATTENTION], at_head(v, head, k.tokens[t], stride), stride,
-                    out + t * stride, &error);
-            compare_as(v, v->act[BLOCK_LSE], KERNEL_F32, at_head(v, head, k.tokens[t], 1), 1,
+            compare(v, result.memory, at_head(v, result, head, k.tokens[t]), dim, out + t * dim,
+                    &error);
+            compare_as(v, v->act[BLOCK_LSE], KERNEL_F32, head * v->shape->tokens + k.tokens[t], 1,
                        lse + t, &lse_error);
         }
         free(query);
@@ -644,29 +730,30 @@ static void check_attention(view *v, int64_t stride)
     judge(v, &error, 1);
     judge_as(v, &lse_error, v->dtype, 1);
     check_written(v, v->act[BLOCK_LSE], KERNEL_F32, v->n * v->shape->heads);
-    check_written(v, v->act[BLOCK_ATTENTION], v->dtype, v->n * v->shape->heads * stride);
+    check_written(v, result.memory, v->dtype, v->n * v->shape->heads * dim);
 }
 
-static void check_head_backward(view *v, int64_t head, const head_sample *k, int64_t stride,
+static void check_head_backward(view *v, int64_t head, const head_sample *k, int64_t dim,
                                 double *gradients, suite_error *error)
 {
-    attention_shape shape = attention_of(v, stride);
-    int64_t part = SAMPLED_ROWS * stride;
-    float *query = get_head(v, v->act[BLOCK_Q], head, stride);
-    float *key = get_head(v, v->act[BLOCK_K], head, stride);
-    float *value = get_head(v, v->act[BLOCK_V], head, stride);
-    float *out = get_head(v, v->act[BLOCK_ATTENTION], head, stride);
-    float *dout = get_head(v, v->grad[BLOCK_ATTENTION], head, stride);
-    float *lse = get_as(v, v->act[BLOCK_LSE], KERNEL_F32, at_head(v, head, 0, 1),
-                        v->shape->tokens);
+    attention_shape shape = attention_of(v, dim);
+    int64_t part = SAMPLED_ROWS * dim;
+    float *query = get_head(v, heads_of(v, v->act, BLOCK_Q, dim), head);
+    float *key = get_head(v, heads_of(v, v->act, BLOCK_K, dim), head);
+    float *value = get_head(v, heads_of(v, v->act, BLOCK_V, dim), head);
+    float *out = get_head(v, heads_of(v, v->act, BLOCK_ATTENTION, dim), head);
+    float *dout = get_head(v, heads_of(v, v->grad, BLOCK_ATTENTION, dim), head);
+    float *lse =
+        get_as(v, v->act[BLOCK_LSE], KERNEL_F32, head * v->shape->tokens, v->shape->tokens);
     attention_backward_head inputs = {query, key, value, out, dout, lse};
     if (v->code == 0)
         attention_backward_reference(&shape, &inputs, k->tokens, k->token_count, gradients,
                                      gradients + part, gradients + 2 * part);
     for (int64_t i = 0; i < 3 * k->token_count; i++) {
         int64_t t = i / 3, which = i % 3;
-        compare(v, v->grad[BLOCK_Q + which], at_head(v, head, k->tokens[t], stride), stride,
-                gradients + which * part + t * stride, &error[which]);
+        heads result = heads_of(v, v->grad, BLOCK_Q + (int)which, dim);
+        compare(v, result.memory, at_head(v, result, head, k->tokens[t]), dim,
+                gradients + which * part + t * dim, &error[which]);
     }
     free(query);
     free(key);
@@ -676,18 +763,18 @@ static void check_head_backward(view *v, int64_t head, const head_sample *k, int
     free(lse);
 }
 
-static void check_attention_backward(view *v, int64_t stride)
+static void check_attention_backward(view *v, int64_t dim)
 {
     head_sample k = sample_heads(v);
-    double *gradients = doubles(v, 3 * SAMPLED_ROWS * stride);
+    double *gradients = doubles(v, 3 * SAMPLED_ROWS * dim);
     suite_error error[3] = {{0, 0}, {0, 0}, {0, 0}};
     for (int64_t i = 0; i < k.head_count && v->code == 0; i++)
-        check_head_backward(v, k.heads[i], &k, stride, gradients, error);
+        check_head_backward(v, k.heads[i], &k, dim, gradients, error);
     free(gradients);
     if (v->shape->tokens == 1) /* dq and dk of a single token are 0: held against dv */
         error[0].reference2 = error[1].reference2 = error[2].reference2;
     for (int i = 0; i < 3; i++) judge(v, &error[i], 3);
-    check_heads_written(v, v->grad, stride);
+    check_heads_written(v, v->grad, dim);
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -702,11 +789,12 @@ static void check_forward_part(view *v, int part)
         check_layer(v, (layer){w, 3 * w, act[BLOCK_NORM1], NULL, BLOCK_QKV_WEIGHT, act[BLOCK_QKV],
                                0});
         break;
-    case BLOCK_FORWARD_SPLIT: check_split(v, head_stride(v)); break;
-    case BLOCK_FORWARD_ATTENTION: check_attention(v, head_stride(v)); break;
+    case BLOCK_FORWARD_SPLIT:
+        if (!v->in_place) check_split(v, padded_dim(v));
+        break;
+    case BLOCK_FORWARD_ATTENTION: check_attention(v, padded_dim(v)); break;
     case BLOCK_FORWARD_MERGE:
-        check_moved(v, act[BLOCK_MERGED], act[BLOCK_ATTENTION], 0, 1, head_stride(v), 1, 1);
-        check_written(v, act[BLOCK_MERGED], v->dtype, v->n * w);
+        if (!v->in_place) check_merge(v, padded_dim(v));
         break;
     case BLOCK_FORWARD_PROJECTION:
         check_layer(v, (layer){w, w, act[BLOCK_MERGED], v->x, BLOCK_PROJECTION_WEIGHT,
@@ -768,10 +856,12 @@ static void check_backward_part(view *v, int part)
                               BLOCK_PROJECTION_WEIGHT);
         break;
     case BLOCK_BACKWARD_SPLIT:
-        check_moved(v, grad[BLOCK_MERGED], grad[BLOCK_ATTENTION], 0, 1, head_stride(v), 1, 0);
+        if (!v->in_place) check_split_gradient(v, padded_dim(v));
         break;
-    case BLOCK_BACKWARD_ATTENTION: check_attention_backward(v, head_stride(v)); break;
-    case BLOCK_BACKWARD_MERGE: check_merge_gradients(v, head_stride(v)); break;
+    case BLOCK_BACKWARD_ATTENTION: check_attention_backward(v, padded_dim(v)); break;
+    case BLOCK_BACKWARD_MERGE:
+        if (!v->in_place) check_merge_gradients(v, padded_dim(v));
+        break;
     case BLOCK_BACKWARD_QKV_INPUT:
         check_input_gradient(v, w, 3 * w, grad[BLOCK_QKV], BLOCK_QKV_WEIGHT, NULL,
                              grad[BLOCK_NORM1]);
@@ -791,7 +881,7 @@ static int verify_forward(suite_case *c, gpubench *bench)
 {
     const block_forward_args *a = c->args;
     view v;
-    view_begin(&v, bench, &a->shape, c->dtype);
+    view_begin(&v, c, bench, &a->shape);
     v.x = a->x;
     v.y = a->y;
     v.p = a->parameters;
@@ -805,7 +895,7 @@ static int verify_backward(suite_case *c, gpubench *bench)
 {
     const block_backward_args *a = c->args;
     view v;
-    view_begin(&v, bench, &a->shape, c->dtype);
+    view_begin(&v, c, bench, &a->shape);
     v.x = a->x;
     v.dx = a->x_gradient;
     v.dy = a->y_gradient;
@@ -854,6 +944,13 @@ static void queue_backward(suite *s, const block_shape *shape, kernel_dtype dtyp
                 block_backward_flops(shape, BLOCK_WHOLE));
 }
 
+/* Whether the one variant that is measured has the part that args name. */
+static int is_measured(const suite *s, const suite_operation *operation, const void *args)
+{
+    kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
+    return table.count > 0 && has_part(&table.rows[0], args);
+}
+
 /* Of a table, the row `best` alone. */
 static kernel_table best_of(kernel_table table)
 {
@@ -874,6 +971,7 @@ static void queue_forward_parts(suite *s, const block_shape *shape, kernel_dtype
     for (int part = 0; part < BLOCK_FORWARD_PARTS; part++) {
         block_forward_args args = {.shape = *shape, .dtype = dtype, .part = part};
         char params[192];
+        if (!is_measured(s, &operation, &args)) continue;
         snprintf(params, sizeof params, "pass=forward part=%s %s", block_forward_part_name(part),
                  dimensions);
         suite_queue(s, &operation, dtype, params, &args, block_forward_bytes(shape, dtype, part),
@@ -893,6 +991,7 @@ static void queue_backward_parts(suite *s, const block_shape *shape, kernel_dtyp
     for (int part = 0; part < BLOCK_BACKWARD_PARTS; part++) {
         block_backward_args args = {.shape = *shape, .dtype = dtype, .part = part};
         char params[192];
+        if (!is_measured(s, &operation, &args)) continue;
         snprintf(params, sizeof params, "pass=backward part=%s %s", block_backward_part_name(part),
                  dimensions);
         suite_queue(s, &operation, dtype, params, &args, block_backward_bytes(shape, dtype, part),
@@ -920,7 +1019,7 @@ static void queue_shape(suite *s, const block_shape *shape)
     queue_dtype(s, shape, KERNEL_BF16, 1);
 }
 
-/* Batch 4, context 128 of every model; the parts, 22 cases a dtype, of the
+/* Batch 4, context 128 of every model; the parts, up to 22 cases a dtype, of the
  * smallest and the largest. Batch 8, context 1024 of these two, f32 of the
  * smallest only: the tuner of the products would take minutes. */
 static void queue_defaults(suite *s)

@@ -16,7 +16,7 @@ static const int64_t cpu_words[] = {1 << 22}; /* 16 MiB */
 static const int64_t gpu_sizes[] = {4096, 8192};
 static const int64_t cpu_sizes[] = {256};
 
-enum { SAMPLED_ROWS = 4, WRITTEN = 0x3f9df3b6 /* a finite f32 */ };
+enum { SAMPLED_ROWS = 4, K_PARTS = 16, WRITTEN = 0x3f9df3b6 /* a finite f32 */ };
 
 /* ---- bandwidth ------------------------------------------------------------------- */
 
@@ -57,63 +57,101 @@ static int build_triad(suite_case *c, gpubench *bench)
     return build_bandwidth(c, bench, 2, 1);
 }
 
-enum { PIECE = 1 << 22 }; /* words that are checked at a time */
+/* Words that are fetched at a time, and into how many ranges they fall. */
+enum { PIECE = 1 << 22, RANGES = PIECE / SUITE_RANGE };
 
-/* A piece of each array on the host. */
-typedef struct pieces {
+/* Words of each array that the operation uses, on the host. */
+typedef struct triple {
+    const uint32_t *a, *b, *c;
+} triple;
+
+/* What count words say, and what two such findings say together. */
+typedef double judge(const ceilings_bandwidth_args *args, const triple *w, int64_t count);
+typedef double combine(double one, double other);
+
+/* A piece of each array, and what is found in each SUITE_RANGE of it. */
+typedef struct piece {
+    const ceilings_bandwidth_args *args;
+    judge *judge_words;
     uint32_t *a, *b, *c;
-} pieces;
+    double found[RANGES];
+} piece;
 
-/* Adds to *wrong how far a piece is from right; NaN stays. */
-typedef void judge(const ceilings_bandwidth_args *args, const pieces *p, int64_t count,
-                   double *wrong);
+static void judge_range(void *context, int64_t begin, int64_t end)
+{
+    piece *p = context;
+    triple w = {p->a + begin, p->b + begin, p->c + begin};
+    p->found[begin / SUITE_RANGE] = p->judge_words(p->args, &w, end - begin);
+}
 
+/* As bits: suite_fetch leaves an f32 as it is. */
 static int fetch_words(gpubench *bench, uint32_t *to, const uint32_t *from, int64_t at,
                        int64_t count)
 {
-    return from ? gpubench_copy(bench, to, from + at, (size_t)count * sizeof *to) : 0;
+    return from ? suite_fetch(bench, from, KERNEL_F32, at, count, (float *)(void *)to) : 0;
+}
+
+static int fetch_piece(gpubench *bench, const piece *p, int64_t at, int64_t count)
+{
+    int code = fetch_words(bench, p->a, p->args->a, at, count);
+    if (code == 0) code = fetch_words(bench, p->b, p->args->b, at, count);
+    return code ? code : fetch_words(bench, p->c, p->args->c, at, count);
 }
 
 /* Every word of every array that the operation uses. */
-static int verify_pieces(suite_case *c, gpubench *bench, judge *judge_piece, double *wrong)
+static int verify_pieces(suite_case *c, gpubench *bench, judge *judge_words,
+                         combine *combine_findings, double *found)
 {
     const ceilings_bandwidth_args *args = c->args;
     uint32_t *memory = malloc(3 * (size_t)PIECE * sizeof *memory);
-    pieces p = {memory, memory + PIECE, memory + 2 * PIECE};
+    piece p = {.args = args, .judge_words = judge_words, .a = memory};
     int code = memory ? 0 : KERNEL_ERROR_MEMORY;
-    *wrong = 0;
+    if (code == 0) p.b = memory + PIECE;
+    if (code == 0) p.c = memory + 2 * PIECE;
+    *found = 0;
     for (int64_t at = 0; at < args->words && code == 0; at += PIECE) {
         int64_t count = args->words - at < PIECE ? args->words - at : PIECE;
-        code = fetch_words(bench, p.a, args->a, at, count);
-        if (code == 0) code = fetch_words(bench, p.b, args->b, at, count);
-        if (code == 0) code = fetch_words(bench, p.c, args->c, at, count);
-        if (code == 0) judge_piece(args, &p, count, wrong);
+        code = fetch_piece(bench, &p, at, count);
+        if (code != 0) break;
+        parallel_for(count, SUITE_RANGE, judge_range, &p);
+        for (int64_t i = 0; i < parallel_range_count(count, SUITE_RANGE); i++)
+            *found = combine_findings(*found, p.found[i]);
     }
     free(memory);
     return code;
 }
 
-/* Here *wrong is the sum itself, which a double holds for 2^21 pieces. */
-static void judge_read(const ceilings_bandwidth_args *args, const pieces *p, int64_t count,
-                       double *wrong)
+static double sum_of(double one, double other)
+{
+    return one + other;
+}
+
+/* A NaN is worse than any number. */
+static double worse_of(double one, double other)
+{
+    return other <= one || isnan(one) ? one : other;
+}
+
+/* The sum itself, which a double holds for 2^21 ranges. */
+static double judge_read(const ceilings_bandwidth_args *args, const triple *w, int64_t count)
 {
     uint32_t sum = 0;
     (void)args;
-    for (int64_t i = 0; i < count; i++) sum += p->b[i];
-    *wrong += sum;
+    for (int64_t i = 0; i < count; i++) sum += w->b[i];
+    return sum;
 }
 
-static void judge_write(const ceilings_bandwidth_args *args, const pieces *p, int64_t count,
-                        double *wrong)
+static double judge_write(const ceilings_bandwidth_args *args, const triple *w, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) *wrong += p->a[i] != args->value;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++) wrong += w->a[i] != args->value;
+    return (double)wrong;
 }
 
-static void judge_copy(const ceilings_bandwidth_args *args, const pieces *p, int64_t count,
-                       double *wrong)
+static double judge_copy(const ceilings_bandwidth_args *args, const triple *w, int64_t count)
 {
     (void)args;
-    *wrong += memcmp(p->a, p->b, (size_t)count * sizeof *p->a) != 0;
+    return memcmp(w->a, w->b, (size_t)count * sizeof *w->a) != 0;
 }
 
 static float as_float(uint32_t word)
@@ -123,14 +161,18 @@ static float as_float(uint32_t word)
     return value;
 }
 
-static void judge_triad(const ceilings_bandwidth_args *args, const pieces *p, int64_t count,
-                        double *wrong)
+/* NaNs are counted, because no comparison keeps one. */
+static double judge_triad(const ceilings_bandwidth_args *args, const triple *w, int64_t count)
 {
+    double worst = 0, factor = (double)args->factor;
+    int64_t nans = 0;
     for (int64_t i = 0; i < count; i++) {
-        double right = (double)as_float(p->b[i]) + (double)args->factor * (double)as_float(p->c[i]);
-        double difference = fabs((double)as_float(p->a[i]) - right);
-        if (!(difference <= *wrong)) *wrong = difference;
+        double right = (double)as_float(w->b[i]) + factor * (double)as_float(w->c[i]);
+        double difference = fabs((double)as_float(w->a[i]) - right);
+        worst = difference > worst ? difference : worst;
+        nans += isnan(difference) != 0;
     }
+    return nans > 0 ? NAN : worst;
 }
 
 static int verify_read(suite_case *c, gpubench *bench)
@@ -138,7 +180,7 @@ static int verify_read(suite_case *c, gpubench *bench)
     const ceilings_bandwidth_args *args = c->args;
     double total;
     uint32_t found = 0;
-    int code = verify_pieces(c, bench, judge_read, &total);
+    int code = verify_pieces(c, bench, judge_read, sum_of, &total);
     if (code == 0) code = gpubench_copy(bench, &found, args->sum, sizeof found);
     return code ? code : gpubench_check(bench, found != (uint32_t)fmod(total, 0x1p32), 0);
 }
@@ -146,14 +188,14 @@ static int verify_read(suite_case *c, gpubench *bench)
 static int verify_write(suite_case *c, gpubench *bench)
 {
     double wrong;
-    int code = verify_pieces(c, bench, judge_write, &wrong);
+    int code = verify_pieces(c, bench, judge_write, sum_of, &wrong);
     return code ? code : gpubench_check(bench, wrong, 0);
 }
 
 static int verify_copy(suite_case *c, gpubench *bench)
 {
     double wrong;
-    int code = verify_pieces(c, bench, judge_copy, &wrong);
+    int code = verify_pieces(c, bench, judge_copy, sum_of, &wrong);
     return code ? code : gpubench_check(bench, wrong, 0);
 }
 
@@ -161,7 +203,7 @@ static int verify_copy(suite_case *c, gpubench *bench)
 static int verify_triad(suite_case *c, gpubench *bench)
 {
     double wrong;
-    int code = verify_pieces(c, bench, judge_triad, &wrong);
+    int code = verify_pieces(c, bench, judge_triad, worse_of, &wrong);
     return code ? code : gpubench_check(bench, wrong, 4e-6);
 }
 
@@ -211,19 +253,56 @@ static int build_gemm(suite_case *c, gpubench *bench)
     return code;
 }
 
-static int check_gemm(const ceilings_gemm_args *args, gpubench *bench, float *a, float *b,
-                      double *reference)
+/* Sampled rows of a product on the host, in parts: the oracle sums over ranges
+ * of k, each apart, as there are too few rows for the threads. */
+typedef struct product {
+    const ceilings_gemm_args *args;
+    int64_t rows[SAMPLED_ROWS], row_count, part_length;
+    float *a, *b;    /* a: [K_PARTS, row_count, part_length], the last part shorter */
+    double *of_part; /* [K_PARTS, row_count, n] */
+} product;
+
+static int fetch_factors(gpubench *bench, const product *p)
 {
-    int64_t rows[SAMPLED_ROWS], m = args->m, n = args->n, k = args->k;
-    int64_t count = suite_sample_indices(gpubench_seed(bench), m, SAMPLED_ROWS, rows);
+    const ceilings_gemm_args *args = p->args;
+    float *a = p->a;
+    int code = suite_fetch(bench, args->b, args->dtype, 0, args->k * args->n, p->b);
+    for (int64_t first = 0; first < args->k; first += p->part_length) {
+        int64_t left = args->k - first, now = left < p->part_length ? left : p->part_length;
+        for (int64_t i = 0; i < p->row_count && code == 0; i++, a += now)
+            code = suite_fetch(bench, args->a, args->dtype, p->rows[i] * args->k + first, now, a);
+    }
+    return code;
+}
+
+static void multiply_part(void *context, int64_t begin, int64_t end)
+{
+    const product *p = context;
+    int64_t n = p->args->n;
+    ceilings_gemm_reference(p->row_count, n, end - begin, p->a + begin * p->row_count,
+                            p->b + begin * n,
+                            p->of_part + begin / p->part_length * p->row_count * n);
+}
+
+/* The oracle's rows, in the place of the first part. */
+static void multiply(product *p)
+{
+    int64_t count = p->row_count * p->args->n;
+    int64_t parts = parallel_range_count(p->args->k, p->part_length);
+    parallel_for(p->args->k, p->part_length, multiply_part, p);
+    for (int64_t part = 1; part < parts; part++)
+        for (int64_t i = 0; i < count; i++) p->of_part[i] += p->of_part[part * count + i];
+}
+
+static int check_gemm(gpubench *bench, product *p)
+{
+    const ceilings_gemm_args *args = p->args;
     suite_error error = {0, 0};
-    int code = suite_fetch(bench, args->b, args->dtype, 0, k * n, b);
-    for (int64_t i = 0; i < count && code == 0; i++)
-        code = suite_fetch(bench, args->a, args->dtype, rows[i] * k, k, a + i * k);
-    if (code == 0) ceilings_gemm_reference(count, n, k, a, b, reference);
-    for (int64_t i = 0; i < count && code == 0; i++) {
-        code = suite_fetch(bench, args->c, args->dtype, rows[i] * n, n, b);
-        if (code == 0) suite_compare(&error, b, reference + i * n, n);
+    int code = fetch_factors(bench, p);
+    if (code == 0) multiply(p);
+    for (int64_t i = 0; i < p->row_count && code == 0; i++) {
+        code = suite_fetch(bench, args->c, args->dtype, p->rows[i] * args->n, args->n, p->b);
+        if (code == 0) suite_compare(&error, p->b, p->of_part + i * args->n, args->n);
     }
     return code ? code : suite_check(bench, &error, args->dtype, 1);
 }
@@ -231,13 +310,16 @@ static int check_gemm(const ceilings_gemm_args *args, gpubench *bench, float *a,
 static int verify_gemm(suite_case *c, gpubench *bench)
 {
     const ceilings_gemm_args *args = c->args;
-    float *a = malloc((size_t)(SAMPLED_ROWS * args->k) * sizeof *a);
-    float *b = malloc((size_t)(args->k * args->n) * sizeof *b);
-    double *reference = malloc((size_t)(SAMPLED_ROWS * args->n) * sizeof *reference);
-    int code = a && b && reference ? check_gemm(args, bench, a, b, reference) : KERNEL_ERROR_MEMORY;
-    free(a);
-    free(b);
-    free(reference);
+    product p = {.args = args,
+                 .part_length = parallel_range_count(args->k, K_PARTS),
+                 .a = malloc((size_t)(SAMPLED_ROWS * args->k) * sizeof *p.a),
+                 .b = malloc((size_t)(args->k * args->n) * sizeof *p.b),
+                 .of_part = malloc((size_t)(SAMPLED_ROWS * K_PARTS * args->n) * sizeof(double))};
+    p.row_count = suite_sample_indices(gpubench_seed(bench), args->m, SAMPLED_ROWS, p.rows);
+    int code = p.a && p.b && p.of_part ? check_gemm(bench, &p) : KERNEL_ERROR_MEMORY;
+    free(p.a);
+    free(p.b);
+    free(p.of_part);
     return code ? code : suite_check_written(bench, args->c, c->dtype, args->m * args->n);
 }
 

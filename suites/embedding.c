@@ -190,13 +190,31 @@ static int build_backward(suite_case *c, gpubench *bench)
 
 enum { CHECKED_LINES = 128 };
 
-/* Lines of a gradient: their numbers, what the oracle says, what came out. */
+/* Lines of a gradient: what they are sums of, their numbers, what the oracle
+ * says, what came out. */
 typedef struct line_check {
+    const embedding_shape *shape;
+    int32_t *tokens;
+    float *dout;
     int64_t lines[CHECKED_LINES];
     int64_t count;
     double *reference;
     float *out;
 } line_check;
+
+static void expect_tokens(void *context, int64_t begin, int64_t end)
+{
+    const line_check *k = context;
+    embedding_backward_tokens_reference(k->shape, k->tokens, k->dout, k->lines + begin,
+                                        end - begin, k->reference + begin * k->shape->columns);
+}
+
+static void expect_positions(void *context, int64_t begin, int64_t end)
+{
+    const line_check *k = context;
+    embedding_backward_positions_reference(k->shape, k->dout, k->lines + begin, end - begin,
+                                           k->reference + begin * k->shape->columns);
+}
 
 static int compare_lines(const suite_case *c, gpubench *bench, const line_check *k,
                          const void *table, int64_t columns)
@@ -213,29 +231,28 @@ static int compare_lines(const suite_case *c, gpubench *bench, const line_check 
 
 /* Half of the lines are the tokens of some rows, frequent ones among them, the
  * other half any of the table, most of them zeros. */
-static void choose_tokens(const gpubench *bench, const embedding_shape *s, const int32_t *tokens,
-                          line_check *k)
+static void choose_tokens(const gpubench *bench, line_check *k)
 {
     uint64_t seed = gpubench_seed(bench);
-    int64_t used = suite_sample_indices(seed, s->rows, CHECKED_LINES / 2, k->lines);
+    int64_t used = suite_sample_indices(seed, k->shape->rows, CHECKED_LINES / 2, k->lines);
     for (int64_t i = 0; i < used; i++)
-        k->lines[i] = tokens[k->lines[i]];
-    k->count = used + suite_sample_indices(seed, s->vocabulary, CHECKED_LINES / 2, k->lines + used);
+        k->lines[i] = k->tokens[k->lines[i]];
+    k->count = used + suite_sample_indices(seed, k->shape->vocabulary, CHECKED_LINES / 2,
+                                           k->lines + used);
 }
 
-static int check_lines(const suite_case *c, gpubench *bench, const float *dout,
-                       const int32_t *tokens, line_check *k)
+static int check_lines(const suite_case *c, gpubench *bench, line_check *k)
 {
     const embedding_backward_args *args = &((const backward_case *)c->args)->args;
     const embedding_shape *s = &args->shape;
     int code;
-    choose_tokens(bench, s, tokens, k);
-    embedding_backward_tokens_reference(s, tokens, dout, k->lines, k->count, k->reference);
+    choose_tokens(bench, k);
+    parallel_for(k->count, 1, expect_tokens, k);
     code = compare_lines(c, bench, k, args->dtoken_table, s->columns);
     if (code != 0 || s->context == 0)
         return code;
     k->count = suite_sample_indices(gpubench_seed(bench), s->context, CHECKED_LINES, k->lines);
-    embedding_backward_positions_reference(s, dout, k->lines, k->count, k->reference);
+    parallel_for(k->count, 1, expect_positions, k);
     return compare_lines(c, bench, k, args->dposition_table, s->columns);
 }
 
@@ -244,20 +261,19 @@ static int verify_lines(const suite_case *c, gpubench *bench)
     const backward_case *b = c->args;
     const embedding_shape *s = &b->args.shape;
     int64_t elements = s->rows * s->columns;
-    float *dout = malloc((size_t)elements * sizeof *dout);
-    line_check k = {.count = 0};
+    line_check k = {.shape = s, .tokens = make_tokens(bench, s, b->distribution)};
+    k.dout = malloc((size_t)elements * sizeof *k.dout);
     k.out = malloc((size_t)s->columns * sizeof *k.out);
     k.reference = malloc((size_t)s->columns * CHECKED_LINES * sizeof *k.reference);
-    int32_t *tokens = make_tokens(bench, s, b->distribution);
-    int code = dout && k.out && k.reference && tokens ? 0 : KERNEL_ERROR_MEMORY;
+    int code = k.dout && k.out && k.reference && k.tokens ? 0 : KERNEL_ERROR_MEMORY;
     if (code == 0)
-        code = suite_fetch(bench, b->args.dout, c->dtype, 0, elements, dout);
+        code = suite_fetch(bench, b->args.dout, c->dtype, 0, elements, k.dout);
     if (code == 0)
-        code = check_lines(c, bench, dout, tokens, &k);
-    free(dout);
+        code = check_lines(c, bench, &k);
+    free(k.dout);
     free(k.out);
     free(k.reference);
-    free(tokens);
+    free(k.tokens);
     return code;
 }
 

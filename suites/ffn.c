@@ -12,7 +12,7 @@
 
 static const ffn_shape cpu_shapes[] = {{64, 256, 1024}};
 
-enum { SAMPLED_ROWS = 4, SAMPLED_UNITS = 3 };
+enum { SAMPLED_ROWS = 4, SAMPLED_UNITS = 3, TOKEN_PARTS = 16 };
 
 /* ---- building ------------------------------------------------------------------ */
 
@@ -109,32 +109,49 @@ static int build_backward(suite_case *c, gpubench *bench)
 /* ---- verifying ------------------------------------------------------------------ */
 
 /* Host memory of a check: the parameters, some rows (or all) of x and dy, room
- * for a line of output, and for the oracle's lines. */
+ * for a line of output, and for the oracle's lines. What the parameters'
+ * gradients are sums of, which is over tokens, comes in parts: of each sampled
+ * unit dw1's row, dw2's column and db1's element, then db2. */
 typedef struct check {
+    ffn_shape shape;
     float *w1, *b1, *w2, *b2, *x, *dy, *line;
-    double *narrow, *narrow2, *wide, *wide2;
+    float *w2_columns; /* [SAMPLED_UNITS, width] */
+    double *narrow, *wide, *wide2;
+    double *parts; /* [TOKEN_PARTS, part_doubles] */
+    int64_t part_doubles, part_tokens;
     int64_t rows[SAMPLED_ROWS], units[SAMPLED_UNITS];
     int64_t row_count, unit_count;
 } check;
 
-static int check_begin(check *k, gpubench *bench, const ffn_shape *s, int64_t x_rows)
+static void place_in_memory(check *k, int64_t x_rows)
 {
-    int64_t w = s->width, h = s->hidden, longest = w > h ? w : h;
-    size_t floats = (size_t)(2 * w * h + h + w + 2 * x_rows * w + longest);
-    size_t doubles = (size_t)(SAMPLED_ROWS * 2 * (w + h));
-    *k = (check){.w1 = malloc(floats * sizeof(float)), .narrow = malloc(doubles * sizeof(double))};
-    if (!k->w1 || !k->narrow) return KERNEL_ERROR_MEMORY;
+    int64_t w = k->shape.width, h = k->shape.hidden;
     k->w2 = k->w1 + w * h;
     k->b1 = k->w2 + w * h;
     k->b2 = k->b1 + h;
     k->x = k->b2 + w;
     k->dy = k->x + x_rows * w;
-    k->line = k->dy + x_rows * w;
-    k->narrow2 = k->narrow + SAMPLED_ROWS * w;
-    k->wide = k->narrow2 + SAMPLED_ROWS * w;
+    k->w2_columns = k->dy + x_rows * w;
+    k->line = k->w2_columns + SAMPLED_UNITS * w;
+    k->wide = k->narrow + SAMPLED_ROWS * w;
     k->wide2 = k->wide + SAMPLED_ROWS * h;
+    k->parts = k->wide2 + SAMPLED_ROWS * h;
+}
+
+static int check_begin(check *k, gpubench *bench, const ffn_shape *s, int64_t x_rows)
+{
+    int64_t w = s->width, h = s->hidden, longest = w > h ? w : h;
+    size_t floats = (size_t)(2 * w * h + h + w + 2 * x_rows * w + SAMPLED_UNITS * w + longest);
+    size_t doubles;
+    *k = (check){.shape = *s, .part_tokens = parallel_range_count(s->tokens, TOKEN_PARTS)};
     k->row_count = suite_sample_indices(gpubench_seed(bench), s->tokens, SAMPLED_ROWS, k->rows);
     k->unit_count = suite_sample_indices(gpubench_seed(bench), h, SAMPLED_UNITS, k->units);
+    k->part_doubles = k->unit_count * (2 * w + 1) + w;
+    doubles = (size_t)(SAMPLED_ROWS * (w + 2 * h) + TOKEN_PARTS * k->part_doubles);
+    k->w1 = malloc(floats * sizeof *k->w1);
+    k->narrow = malloc(doubles * sizeof *k->narrow);
+    if (!k->w1 || !k->narrow) return KERNEL_ERROR_MEMORY;
+    place_in_memory(k, x_rows);
     return 0;
 }
 
@@ -178,6 +195,15 @@ static int fetch_parameters(gpubench *bench, check *k, const ffn_shape *s, kerne
     return code ? code : suite_fetch(bench, w2, dtype, 0, s->width * s->hidden, k->w2);
 }
 
+static void expect_rows(void *context, int64_t begin, int64_t end)
+{
+    const check *k = context;
+    const ffn_parameters parameters = parameters_of(k);
+    int64_t narrow = begin * k->shape.width, wide = begin * k->shape.hidden;
+    ffn_forward_reference(&k->shape, &parameters, k->x + narrow, end - begin, k->narrow + narrow,
+                          k->wide + wide, k->wide2 + wide);
+}
+
 static int check_forward(const ffn_forward_args *a, gpubench *bench, check *k)
 {
     const ffn_shape *s = &a->shape;
@@ -187,8 +213,7 @@ static int check_forward(const ffn_forward_args *a, gpubench *bench, check *k)
         code = suite_fetch(bench, a->x, a->dtype, k->rows[i] * s->width, s->width,
                            k->x + i * s->width);
     if (code != 0) return code;
-    ffn_parameters parameters = parameters_of(k);
-    ffn_forward_reference(s, &parameters, k->x, k->row_count, k->narrow, k->wide, k->wide2);
+    parallel_for(k->row_count, 1, expect_rows, k);
     code = compare_rows(bench, k, a->y, a->dtype, s->width, k->narrow, 2);
     if (code == 0 && a->pre)
         code = compare_rows(bench, k, a->pre, a->dtype, s->hidden, k->wide, 1);
@@ -211,45 +236,94 @@ static int verify_forward(suite_case *c, gpubench *bench)
     return code;
 }
 
-static int check_dx(const ffn_backward_args *a, gpubench *bench, check *k)
+static void expect_dx(void *context, int64_t begin, int64_t end)
 {
-    const ffn_shape *s = &a->shape;
-    ffn_parameters parameters = parameters_of(k);
-    for (int64_t i = 0; i < k->row_count; i++)
-        ffn_backward_reference_rows(s, &parameters, k->x + k->rows[i] * s->width,
-                                    k->dy + k->rows[i] * s->width, 1, k->narrow + i * s->width,
-                                    k->wide);
-    return compare_rows(bench, k, a->dx, a->dtype, s->width, k->narrow, 3);
+    const check *k = context;
+    const ffn_parameters parameters = parameters_of(k);
+    int64_t w = k->shape.width;
+    for (int64_t i = begin; i < end; i++)
+        ffn_backward_reference_rows(&k->shape, &parameters, k->x + k->rows[i] * w,
+                                    k->dy + k->rows[i] * w, 1, k->narrow + i * w,
+                                    k->wide + i * k->shape.hidden);
 }
 
-/* A column of dw2 is `width` elements, `hidden` apart. */
-static int compare_column(gpubench *bench, check *k, const ffn_backward_args *a, int64_t unit,
-                          const double *reference, suite_error *error)
+static int check_dx(const ffn_backward_args *a, gpubench *bench, check *k)
 {
-    int code = 0;
-    for (int64_t i = 0; i < a->shape.width && code == 0; i++)
-        code = compare_line(bench, k, a->dw2, a->dtype, i * a->shape.hidden + unit, 1,
-                            reference + i, error);
+    parallel_for(k->row_count, 1, expect_dx, k);
+    return compare_rows(bench, k, a->dx, a->dtype, a->shape.width, k->narrow, 3);
+}
+
+/* A part's share of the gradients of the unit that is the i-th of the sampled:
+ * dw1's row, then dw2's column, then db1's element. */
+static double *unit_gradients(const check *k, int64_t part, int64_t i)
+{
+    return k->parts + part * k->part_doubles + i * (2 * k->shape.width + 1);
+}
+
+static double *db2_gradient(const check *k, int64_t part)
+{
+    return unit_gradients(k, part, k->unit_count);
+}
+
+/* The unit is to the oracle a network of one unit, so that its column of w2
+ * lies in one piece. */
+static void expect_part(void *context, int64_t begin, int64_t end)
+{
+    const check *k = context;
+    int64_t w = k->shape.width, part = begin / k->part_tokens;
+    const ffn_shape one_unit = {end - begin, w, 1};
+    const float *x = k->x + begin * w, *dy = k->dy + begin * w;
+    for (int64_t i = 0; i < k->unit_count; i++) {
+        const ffn_parameters unit = {k->w1 + k->units[i] * w, k->b1 + k->units[i],
+                                     k->w2_columns + i * w, k->b2};
+        double *dw1 = unit_gradients(k, part, i);
+        ffn_backward_reference_unit(&one_unit, &unit, x, dy, 0, dw1, dw1 + 2 * w, dw1 + w);
+    }
+    ffn_backward_reference_bias(&one_unit, dy, db2_gradient(k, part));
+}
+
+/* Every part, and their sum in the place of the first. */
+static void expect_parameter_gradients(check *k)
+{
+    int64_t w = k->shape.width, h = k->shape.hidden, tokens = k->shape.tokens;
+    int64_t parts = parallel_range_count(tokens, k->part_tokens);
+    for (int64_t i = 0; i < k->unit_count; i++)
+        for (int64_t c = 0; c < w; c++)
+            k->w2_columns[i * w + c] = k->w2[c * h + k->units[i]];
+    parallel_for(tokens, k->part_tokens, expect_part, k);
+    for (int64_t part = 1; part < parts; part++)
+        for (int64_t i = 0; i < k->part_doubles; i++)
+            k->parts[i] += k->parts[part * k->part_doubles + i];
+}
+
+/* All of dw2 comes to the host, in the place of w2, which is done with: one
+ * copy of everything instead of one for each of a column's elements. */
+static int compare_columns(gpubench *bench, check *k, const ffn_backward_args *a,
+                           suite_error *error)
+{
+    int64_t w = k->shape.width, h = k->shape.hidden;
+    int code = suite_fetch(bench, a->dw2, a->dtype, 0, w * h, k->w2);
+    for (int64_t i = 0; i < k->unit_count && code == 0; i++)
+        for (int64_t c = 0; c < w; c++)
+            suite_compare(error, k->w2 + c * h + k->units[i], unit_gradients(k, 0, i) + w + c, 1);
     return code;
 }
 
 static int check_parameter_gradients(const ffn_backward_args *a, gpubench *bench, check *k)
 {
-    const ffn_shape *s = &a->shape;
-    ffn_parameters parameters = parameters_of(k);
+    int64_t w = k->shape.width;
     suite_error dw1 = {0, 0}, db1 = {0, 0}, dw2 = {0, 0}, db2 = {0, 0};
     int code = 0;
+    expect_parameter_gradients(k);
     for (int64_t i = 0; i < k->unit_count && code == 0; i++) {
-        int64_t unit = k->units[i];
-        ffn_backward_reference_unit(s, &parameters, k->x, k->dy, unit, k->narrow, k->wide,
-                                    k->narrow2);
-        code = compare_line(bench, k, a->dw1, a->dtype, unit * s->width, s->width, k->narrow, &dw1);
-        if (code == 0) code = compare_line(bench, k, a->db1, a->dtype, unit, 1, k->wide, &db1);
-        if (code == 0) code = compare_column(bench, k, a, unit, k->narrow2, &dw2);
+        const double *expected = unit_gradients(k, 0, i);
+        code = compare_line(bench, k, a->dw1, a->dtype, k->units[i] * w, w, expected, &dw1);
+        if (code == 0)
+            code = compare_line(bench, k, a->db1, a->dtype, k->units[i], 1, expected + 2 * w, &db1);
     }
-    ffn_backward_reference_bias(s, k->dy, k->narrow);
+    if (code == 0) code = compare_columns(bench, k, a, &dw2);
     if (code == 0)
-        code = compare_line(bench, k, a->db2, a->dtype, 0, s->width, k->narrow, &db2);
+        code = compare_line(bench, k, a->db2, a->dtype, 0, w, db2_gradient(k, 0), &db2);
     if (code == 0) code = suite_check(bench, &dw1, a->dtype, 3);
     if (code == 0) code = suite_check(bench, &db1, a->dtype, 3);
     if (code == 0) code = suite_check(bench, &dw2, a->dtype, 2);

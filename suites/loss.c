@@ -114,81 +114,82 @@ static int build_backward(suite_case *c, gpubench *bench)
 
 /* ---- verifying ------------------------------------------------------------------ */
 
-/* Some rows on the host, one at a time, and the errors of all of them. */
+/* Sampled rows on the host, and what the oracle says of them. */
 typedef struct check {
     gpubench *bench;
     const loss_args *args;
-    float *logits, *dlogits;
-    double *reference;
-    suite_error losses, lses, gradients;
+    int64_t rows[SAMPLED_ROWS], count;
+    int32_t targets[SAMPLED_ROWS];
+    float *logits, *dlogits; /* [SAMPLED_ROWS, classes] */
+    float loss[SAMPLED_ROWS], lse[SAMPLED_ROWS], dloss[SAMPLED_ROWS];
+    double expected_loss[SAMPLED_ROWS], expected_lse[SAMPLED_ROWS];
+    double *expected_dlogits; /* [SAMPLED_ROWS, classes] */
 } check;
 
-static int check_losses(check *k, int64_t row, int32_t target)
+static int fetch_row(check *k, int64_t i)
 {
-    const loss_shape one = {1, k->args->shape.classes};
-    float loss, lse;
-    double reference, reference_lse;
-    int code = suite_fetch(k->bench, k->args->loss, KERNEL_F32, row, 1, &loss);
-    if (code == 0) code = suite_fetch(k->bench, k->args->lse, KERNEL_F32, row, 1, &lse);
-    if (code) return code;
-    loss_forward_reference(&one, k->logits, &target, &reference, &reference_lse);
-    suite_compare(&k->losses, &loss, &reference, 1);
-    suite_compare(&k->lses, &lse, &reference_lse, 1);
-    return 0;
+    const loss_args *a = k->args;
+    int64_t classes = a->shape.classes, row = k->rows[i];
+    int code = suite_fetch(k->bench, a->logits, a->dtype, row * classes, classes,
+                           k->logits + i * classes);
+    if (code == 0)
+        code = gpubench_copy(k->bench, &k->targets[i], a->targets + row, sizeof *k->targets);
+    if (code == 0 && a->loss)
+        code = suite_fetch(k->bench, a->loss, KERNEL_F32, row, 1, &k->loss[i]);
+    if (code == 0 && a->loss) code = suite_fetch(k->bench, a->lse, KERNEL_F32, row, 1, &k->lse[i]);
+    if (code || !a->dlogits) return code;
+    code = suite_fetch(k->bench, a->dloss, KERNEL_F32, row, 1, &k->dloss[i]);
+    return code ? code
+                : suite_fetch(k->bench, a->dlogits, a->dtype, row * classes, classes,
+                              k->dlogits + i * classes);
 }
 
-static int check_gradients(check *k, int64_t row, int32_t target)
+static void expect_rows(void *context, int64_t begin, int64_t end)
 {
-    const loss_shape one = {1, k->args->shape.classes};
-    float dloss;
-    int code = suite_fetch(k->bench, k->args->dloss, KERNEL_F32, row, 1, &dloss);
-    if (code == 0)
-        code = suite_fetch(k->bench, k->args->dlogits, k->args->dtype, row * one.classes,
-                           one.classes, k->dlogits);
-    if (code) return code;
-    loss_backward_reference(&one, k->logits, &target, &dloss, k->reference);
-    suite_compare(&k->gradients, k->dlogits, k->reference, one.classes);
-    return 0;
-}
-
-static int check_row(check *k, int64_t row)
-{
-    int64_t classes = k->args->shape.classes;
-    int32_t target;
-    int code = suite_fetch(k->bench, k->args->logits, k->args->dtype, row * classes, classes,
-                           k->logits);
-    if (code == 0)
-        code = gpubench_copy(k->bench, &target, k->args->targets + row, sizeof target);
-    if (code == 0 && k->args->loss) code = check_losses(k, row, target);
-    if (code == 0 && k->args->dlogits) code = check_gradients(k, row, target);
-    return code;
+    check *k = context;
+    int64_t first = begin * k->args->shape.classes;
+    const loss_shape some = {end - begin, k->args->shape.classes};
+    if (k->args->loss)
+        loss_forward_reference(&some, k->logits + first, k->targets + begin,
+                               k->expected_loss + begin, k->expected_lse + begin);
+    if (k->args->dlogits)
+        loss_backward_reference(&some, k->logits + first, k->targets + begin, k->dloss + begin,
+                                k->expected_dlogits + first);
 }
 
 /* Losses are f32 whatever the logits are: those the oracle gets exactly. */
-static int check_errors(const check *k)
+static int compare_rows(const check *k)
 {
+    suite_error losses = {0, 0}, lses = {0, 0}, gradients = {0, 0};
     int code = 0;
-    if (k->args->loss) code = suite_check(k->bench, &k->losses, KERNEL_F32, 1);
-    if (code == 0 && k->args->loss) code = suite_check(k->bench, &k->lses, KERNEL_F32, 1);
-    if (code == 0 && k->args->dlogits)
-        code = suite_check(k->bench, &k->gradients, k->args->dtype, 1);
-    return code;
+    if (k->args->loss) {
+        suite_compare(&losses, k->loss, k->expected_loss, k->count);
+        suite_compare(&lses, k->lse, k->expected_lse, k->count);
+        code = suite_check(k->bench, &losses, KERNEL_F32, 1);
+        if (code == 0) code = suite_check(k->bench, &lses, KERNEL_F32, 1);
+    }
+    if (code || !k->args->dlogits) return code;
+    suite_compare(&gradients, k->dlogits, k->expected_dlogits,
+                  k->count * k->args->shape.classes);
+    return suite_check(k->bench, &gradients, k->args->dtype, 1);
 }
 
 static int check_rows(gpubench *bench, const loss_args *a)
 {
-    size_t classes = (size_t)a->shape.classes;
-    float *floats = malloc(2 * classes * sizeof *floats);
-    double *doubles = malloc(classes * sizeof *doubles);
-    check k = {.bench = bench, .args = a, .logits = floats, .reference = doubles};
-    int64_t rows[SAMPLED_ROWS], count;
-    int code = floats && doubles ? 0 : KERNEL_ERROR_MEMORY;
-    count = suite_sample_indices(gpubench_seed(bench), a->shape.rows, SAMPLED_ROWS, rows);
-    if (code == 0) k.dlogits = floats + classes;
-    for (int64_t i = 0; i < count && code == 0; i++) code = check_row(&k, rows[i]);
-    free(floats);
-    free(doubles);
-    return code ? code : check_errors(&k);
+    size_t elements = SAMPLED_ROWS * (size_t)a->shape.classes;
+    check k = {.bench = bench, .args = a};
+    int code;
+    k.logits = malloc(2 * elements * sizeof *k.logits);
+    k.expected_dlogits = malloc(elements * sizeof *k.expected_dlogits);
+    code = k.logits && k.expected_dlogits ? 0 : KERNEL_ERROR_MEMORY;
+    k.count = suite_sample_indices(gpubench_seed(bench), a->shape.rows, SAMPLED_ROWS, k.rows);
+    if (code == 0) k.dlogits = k.logits + elements;
+    for (int64_t i = 0; i < k.count && code == 0; i++) code = fetch_row(&k, i);
+    if (code == 0) parallel_for(k.count, 1, expect_rows, &k);
+    if (code == 0) code = compare_rows(&k);
+    free(k.logits);
+    free(k.expected_dlogits);
+    return code;
 }
 
 /* Targets here are in range: the flag must have stayed 0. */

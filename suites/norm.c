@@ -4,18 +4,24 @@
  */
 #include "suite.h"
 
+#include "../kernels/convert.h"
 #include "../kernels/norm.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Batch 4, context 128 (512 rows) and batch 8, context 1024 (8192) are added
  * for the width of each model size. */
 static const norm_shape gpu_extra[] = {{32768, 2560}};
 static const norm_shape cpu_shapes[] = {{128, 768}, {128, 1600}};
 
-enum { SAMPLED_ROWS = 64, SAMPLED_COLUMNS = 128, ROWS_AT_A_TIME = 256 };
+enum { SAMPLED_ROWS = 64, SAMPLED_COLUMNS = 128 };
+
+/* Rows whose sampled columns are on the host at a time, and in ranges of how
+ * many the oracle sums them up. */
+enum { ROWS_AT_A_TIME = 1 << 15, ROW_RANGE = 256, ROW_RANGES = ROWS_AT_A_TIME / ROW_RANGE };
 
 /* What a variant gets, and whether the residual is part of it. */
 typedef struct forward_case {
@@ -245,40 +251,88 @@ static int check_dx(const sample *s, const norm_backward_args *a)
     return suite_check(s->bench, &error, s->dtype, 1);
 }
 
-/* Sampled columns of x and dy, a few rows at a time, and what becomes of them. */
+/* Sampled columns of x and dy, of many rows at a time, and what becomes of them. */
 typedef struct columns {
+    const norm_backward_args *args;
     int64_t count, indices[SAMPLED_COLUMNS];
-    float *rows;   /* [ROWS_AT_A_TIME, width] as fetched */
-    float *x, *dy; /* [ROWS_AT_A_TIME, count] */
+    float *x, *dy;      /* [rows, count] */
+    float *mean, *rstd; /* [rows] */
     double dweight[SAMPLED_COLUMNS], dbias[SAMPLED_COLUMNS];
+    double range_dweight[ROW_RANGES][SAMPLED_COLUMNS], range_dbias[ROW_RANGES][SAMPLED_COLUMNS];
 } columns;
 
-static int fetch_columns(gpubench *bench, const columns *k, const norm_backward_args *a,
-                         const void *matrix, int64_t first, int64_t rows, float *values)
+/* Where the columns of a matrix go. */
+typedef struct gathering {
+    const columns *k;
+    float *values;
+} gathering;
+
+static void gather(void *context, const void *raw, int64_t at, int64_t count)
 {
-    int64_t width = a->shape.width;
-    int code = suite_fetch(bench, matrix, a->dtype, first * width, rows * width, k->rows);
-    for (int64_t i = 0; i < rows && code == 0; i++)
-        for (int64_t j = 0; j < k->count; j++)
-            values[i * k->count + j] = k->rows[i * width + k->indices[j]];
-    return code;
+    const gathering *g = context;
+    int64_t width = g->k->args->shape.width;
+    kernel_dtype dtype = g->k->args->dtype;
+    for (int64_t row = at / width; row * width < at + count; row++)
+        for (int64_t j = 0; j < g->k->count; j++) {
+            int64_t i = row * width + g->k->indices[j] - at;
+            if (i >= 0 && i < count)
+                kernel_to_f32((const char *)raw + suite_bytes(i, dtype), dtype, 1,
+                              &g->values[row * g->k->count + j]);
+        }
+}
+
+static int fetch_columns(gpubench *bench, const columns *k, const void *matrix, int64_t first,
+                         int64_t rows, float *values)
+{
+    int64_t width = k->args->shape.width;
+    gathering g = {k, values};
+    return suite_look_at(bench, matrix, k->args->dtype, first * width, rows * width, gather, &g);
 }
 
 /* The columns of dweight and dbias do not depend on each other, so the oracle
  * can do with some; it gets every row. */
-static int add_rows(gpubench *bench, columns *k, const norm_backward_args *a, int64_t first,
-                    int64_t rows)
+static void sum_rows(void *context, int64_t begin, int64_t end)
 {
-    float mean[ROWS_AT_A_TIME], rstd[ROWS_AT_A_TIME];
-    const norm_shape piece = {rows, k->count};
-    int code = fetch_columns(bench, k, a, a->x, first, rows, k->x);
-    if (code == 0) code = fetch_columns(bench, k, a, a->dy, first, rows, k->dy);
-    if (code == 0 && a->mean) code = suite_fetch(bench, a->mean, KERNEL_F32, first, rows, mean);
-    if (code == 0) code = suite_fetch(bench, a->rstd, KERNEL_F32, first, rows, rstd);
+    columns *k = context;
+    const norm_shape piece = {end - begin, k->count};
+    int64_t range = begin / ROW_RANGE, first = begin * k->count;
+    memset(k->range_dweight[range], 0, sizeof k->range_dweight[range]);
+    memset(k->range_dbias[range], 0, sizeof k->range_dbias[range]);
+    norm_backward_reference(&piece, k->args->kind, k->x + first, NULL, k->mean + begin,
+                            k->rstd + begin, k->dy + first, NULL, NULL, k->range_dweight[range],
+                            k->range_dbias[range]);
+}
+
+static int add_rows(gpubench *bench, columns *k, int64_t first, int64_t rows)
+{
+    const norm_backward_args *a = k->args;
+    int code = fetch_columns(bench, k, a->x, first, rows, k->x);
+    if (code == 0) code = fetch_columns(bench, k, a->dy, first, rows, k->dy);
+    if (code == 0 && a->mean) code = suite_fetch(bench, a->mean, KERNEL_F32, first, rows, k->mean);
+    if (code == 0) code = suite_fetch(bench, a->rstd, KERNEL_F32, first, rows, k->rstd);
     if (code) return code;
-    norm_backward_reference(&piece, a->kind, k->x, NULL, mean, rstd, k->dy, NULL, NULL, k->dweight,
-                            k->dbias);
+    parallel_for(rows, ROW_RANGE, sum_rows, k);
+    for (int64_t range = 0; range < parallel_range_count(rows, ROW_RANGE); range++)
+        for (int64_t j = 0; j < k->count; j++) {
+            k->dweight[j] += k->range_dweight[range][j];
+            k->dbias[j] += k->range_dbias[range][j];
+        }
     return 0;
+}
+
+static int add_all_rows(gpubench *bench, columns *k)
+{
+    int64_t rows = k->args->shape.rows, most = rows < ROWS_AT_A_TIME ? rows : ROWS_AT_A_TIME;
+    int code = 0;
+    k->x = malloc((size_t)(2 * most * (k->count + 1)) * sizeof *k->x);
+    if (!k->x) return KERNEL_ERROR_MEMORY;
+    k->dy = k->x + most * k->count;
+    k->mean = k->dy + most * k->count;
+    k->rstd = k->mean + most;
+    for (int64_t row = 0; row < rows && code == 0; row += most)
+        code = add_rows(bench, k, row, rows - row < most ? rows - row : most);
+    free(k->x);
+    return code;
 }
 
 static int check_columns(gpubench *bench, const columns *k, const void *out, kernel_dtype dtype,
@@ -296,22 +350,16 @@ static int check_columns(gpubench *bench, const columns *k, const void *out, ker
 
 static int check_parameters(gpubench *bench, const norm_backward_args *a)
 {
-    columns k = {.dweight = {0}};
-    size_t width = (size_t)a->shape.width;
-    int code = 0;
-    k.count =
-        suite_sample_indices(gpubench_seed(bench), a->shape.width, SAMPLED_COLUMNS, k.indices);
-    k.rows = malloc(ROWS_AT_A_TIME * (width + 2 * SAMPLED_COLUMNS) * sizeof *k.rows);
-    if (!k.rows) return KERNEL_ERROR_MEMORY;
-    k.x = k.rows + ROWS_AT_A_TIME * width;
-    k.dy = k.x + ROWS_AT_A_TIME * SAMPLED_COLUMNS;
-    for (int64_t row = 0; row < a->shape.rows && code == 0; row += ROWS_AT_A_TIME) {
-        int64_t left = a->shape.rows - row;
-        code = add_rows(bench, &k, a, row, left < ROWS_AT_A_TIME ? left : ROWS_AT_A_TIME);
-    }
-    free(k.rows);
-    if (code == 0) code = check_columns(bench, &k, a->dweight, a->dtype, k.dweight);
-    if (code == 0 && a->dbias) code = check_columns(bench, &k, a->dbias, a->dtype, k.dbias);
+    columns *k = calloc(1, sizeof *k);
+    int code = k ? 0 : KERNEL_ERROR_MEMORY;
+    if (code) return code;
+    k->args = a;
+    k->count =
+        suite_sample_indices(gpubench_seed(bench), a->shape.width, SAMPLED_COLUMNS, k->indices);
+    code = add_all_rows(bench, k);
+    if (code == 0) code = check_columns(bench, k, a->dweight, a->dtype, k->dweight);
+    if (code == 0 && a->dbias) code = check_columns(bench, k, a->dbias, a->dtype, k->dbias);
+    free(k);
     return code;
 }
 

@@ -11,6 +11,7 @@
  */
 #include "suite.h"
 
+#include "../kernels/convert.h"
 #include "../kernels/memcpy.h"
 #include "../kernels/optimizer.h"
 #include "../kernels/parameters.h"
@@ -309,7 +310,7 @@ static int check_windows(const suite_case *c, gpubench *bench)
 
 /* ---- everything else: equally many runs -------------------------------------- */
 
-enum { PIECE = 1 << 20, PIECES = 32 };
+enum { PIECE = 1 << 20, PIECES = 32, SURVEYS = PIECE / SUITE_RANGE };
 
 /* How far y is from being a multiple of x. */
 typedef struct proportion {
@@ -321,6 +322,13 @@ static void add_pair(proportion *p, double x, double y)
     p->xx += x * x;
     p->xy += x * y;
     p->yy += y * y;
+}
+
+static void add_proportion(proportion *p, const proportion *other)
+{
+    p->xx += other->xx;
+    p->xy += other->xy;
+    p->yy += other->yy;
 }
 
 /* The multiple must be at least that of one run, and fit every element. */
@@ -353,41 +361,69 @@ typedef struct survey {
     int64_t numbers;
 } survey;
 
-static int survey_piece(const suite_case *c, gpubench *bench, int64_t begin, int64_t count,
-                        float *values[ARRAYS], survey *found)
+static void add_survey(survey *sum, const survey *other)
 {
-    const state *s = &((const optimizer_case *)c->args)->state;
+    add_proportion(&sum->first, &other->first);
+    add_proportion(&sum->second, &other->second);
+    sum->numbers += other->numbers;
+}
+
+/* A piece on the host, from element `first` of the model on, and what is found
+ * in each SUITE_RANGE of it. */
+typedef struct state_piece {
+    const state *state;
+    int64_t first;
+    float *values[ARRAYS];
+    survey found[SURVEYS];
+} state_piece;
+
+static void survey_range(void *context, int64_t begin, int64_t end)
+{
+    state_piece *p = context;
+    survey found = {{0, 0, 0}, {0, 0, 0}, 0};
+    float *values[ARRAYS];
+    for (int a = 0; a < ARRAYS; a++)
+        values[a] = p->values[a] + begin;
+    for (int64_t i = 0; i < end - begin; i++)
+        found.numbers += values[PARAMETER][i] == values[PARAMETER][i] &&
+                         values[MASTER][i] == values[MASTER][i];
+    blank_windows(p->state, p->first + begin, end - begin, values);
+    for (int64_t i = 0; i < end - begin; i++) {
+        double g = (double)values[GRADIENT][i] * (double)step_scale;
+        add_pair(&found.first, g, (double)values[FIRST][i]);
+        add_pair(&found.second, g * g, (double)values[SECOND][i]);
+    }
+    p->found[begin / SUITE_RANGE] = found;
+}
+
+static int survey_piece(const suite_case *c, gpubench *bench, int64_t count, state_piece *p,
+                        survey *found)
+{
     int code = 0;
     for (int a = 0; a < ARRAYS && code == 0; a++)
-        if (s->arrays[a])
-            code = suite_fetch(bench, s->arrays[a], array_dtype(c, a), begin, count, values[a]);
+        if (p->state->arrays[a])
+            code = suite_fetch(bench, p->state->arrays[a], array_dtype(c, a), p->first, count,
+                               p->values[a]);
     if (code != 0)
         return code;
-    for (int64_t i = 0; i < count; i++)
-        found->numbers += values[PARAMETER][i] == values[PARAMETER][i] &&
-                          values[MASTER][i] == values[MASTER][i];
-    blank_windows(s, begin, count, values);
-    for (int64_t i = 0; i < count; i++) {
-        double g = (double)values[GRADIENT][i] * (double)step_scale;
-        add_pair(&found->first, g, (double)values[FIRST][i]);
-        add_pair(&found->second, g * g, (double)values[SECOND][i]);
-    }
+    parallel_for(count, SUITE_RANGE, survey_range, p);
+    for (int64_t i = 0; i < parallel_range_count(count, SUITE_RANGE); i++)
+        add_survey(found, &p->found[i]);
     return 0;
 }
 
 /* All pieces of a model, or a sample of a large one's. */
-static int survey_state(const suite_case *c, gpubench *bench, float *values[ARRAYS],
-                        survey *found, int64_t *looked_at)
+static int survey_state(const suite_case *c, gpubench *bench, state_piece *p, survey *found,
+                        int64_t *looked_at)
 {
-    const state *s = &((const optimizer_case *)c->args)->state;
-    int64_t pieces[PIECES], all = (s->elements + PIECE - 1) / PIECE;
+    int64_t pieces[PIECES], all = parallel_range_count(p->state->elements, PIECE);
     int64_t count = suite_sample_indices(gpubench_seed(bench), all, PIECES, pieces);
     int code = 0;
     for (int64_t i = 0; i < count && code == 0; i++) {
-        int64_t begin = pieces[i] * PIECE, left = s->elements - begin;
-        int64_t now = left < PIECE ? left : PIECE;
+        int64_t left = p->state->elements - pieces[i] * PIECE, now = left < PIECE ? left : PIECE;
+        p->first = pieces[i] * PIECE;
         *looked_at += now;
-        code = survey_piece(c, bench, begin, now, values, found);
+        code = survey_piece(c, bench, now, p, found);
     }
     return code;
 }
@@ -409,19 +445,56 @@ static int judge_survey(const optimizer_case *o, gpubench *bench, const survey *
 static int check_rest(const suite_case *c, gpubench *bench)
 {
     const optimizer_case *o = c->args;
-    float *memory = calloc((size_t)ARRAYS * PIECE, sizeof *memory), *values[ARRAYS];
+    float *memory = calloc((size_t)ARRAYS * PIECE, sizeof *memory);
+    state_piece piece = {.state = &o->state};
     survey found = {{0, 0, 0}, {0, 0, 0}, 0};
     int64_t looked_at = 0;
     int code = memory ? 0 : KERNEL_ERROR_MEMORY;
     for (int a = 0; a < ARRAYS && code == 0; a++)
-        values[a] = memory + (size_t)a * PIECE;
+        piece.values[a] = memory + (size_t)a * PIECE;
     if (code == 0)
-        code = survey_state(c, bench, values, &found, &looked_at);
+        code = survey_state(c, bench, &piece, &found, &looked_at);
     free(memory);
     return code ? code : judge_survey(o, bench, &found, looked_at);
 }
 
 /* ---- the norm ---------------------------------------------------------------- */
+
+/* The squares' sums of a gradient, of each SUITE_RANGE its own. */
+typedef struct square_sums {
+    kernel_dtype dtype;
+    double *of_range;
+} square_sums;
+
+static void sum_squares(void *context, const void *raw, int64_t at, int64_t count)
+{
+    enum { AT_A_TIME = 4096 };
+    const square_sums *sums = context;
+    float values[AT_A_TIME];
+    double sum = 0;
+    for (int64_t i = 0; i < count; i += AT_A_TIME) {
+        int64_t now = count - i < AT_A_TIME ? count - i : AT_A_TIME;
+        kernel_to_f32((const char *)raw + suite_bytes(i, sums->dtype), sums->dtype, now, values);
+        sum += optimizer_square_sum_reference(now, values);
+    }
+    sums->of_range[at / SUITE_RANGE] = sum;
+}
+
+static int sum_gradient_squares(const suite_case *c, gpubench *bench, double *sum)
+{
+    const state *s = &((const optimizer_case *)c->args)->state;
+    int64_t count = parallel_range_count(s->elements, SUITE_RANGE);
+    square_sums sums = {c->dtype, malloc((size_t)count * sizeof *sums.of_range)};
+    int code = sums.of_range ? 0 : KERNEL_ERROR_MEMORY;
+    if (code == 0)
+        code = suite_look_at(bench, s->arrays[GRADIENT], c->dtype, 0, s->elements, sum_squares,
+                             &sums);
+    *sum = 0;
+    for (int64_t i = 0; i < count && code == 0; i++)
+        *sum += sums.of_range[i];
+    free(sums.of_range);
+    return code;
+}
 
 /* The squares' sum of the whole gradient, which is the same for every variant
  * and mode: the last ones are kept. */
@@ -433,25 +506,15 @@ static int square_sum(const suite_case *c, gpubench *bench, double *sum)
         double sum;
     } known[16];
     static size_t next;
-    const state *s = &((const optimizer_case *)c->args)->state;
-    float *values;
-    int code = 0;
+    int64_t elements = ((const optimizer_case *)c->args)->state.elements;
+    int code;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].elements == s->elements && known[i].dtype == c->dtype) {
+        if (known[i].elements == elements && known[i].dtype == c->dtype) {
             *sum = known[i].sum;
             return 0;
         }
-    values = malloc(PIECE * sizeof *values);
-    if (!values)
-        return KERNEL_ERROR_MEMORY;
-    *sum = 0;
-    for (int64_t begin = 0; begin < s->elements && code == 0; begin += PIECE) {
-        int64_t left = s->elements - begin, now = left < PIECE ? left : PIECE;
-        code = suite_fetch(bench, s->arrays[GRADIENT], c->dtype, begin, now, values);
-        *sum += code ? 0 : optimizer_square_sum_reference(now, values);
-    }
-    free(values);
-    known[next].elements = code ? 0 : s->elements;
+    code = sum_gradient_squares(c, bench, sum);
+    known[next].elements = code ? 0 : elements;
     known[next].dtype = c->dtype;
     known[next].sum = *sum;
     next = (next + 1) % (sizeof known / sizeof *known);

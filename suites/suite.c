@@ -129,6 +129,74 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
     return shape_option != NULL;
 }
 
+/* ---- the host's view of device memory ---------------------------------------- */
+
+/* Two pieces of page-locked memory through which everything comes to the host,
+ * as copies to ordinary memory are several times slower. Taken at the first use
+ * and kept until the process ends, because locking pages takes longer than most
+ * checks do. */
+enum { STAGE_BYTES = 32 << 20 };
+static unsigned char *stage[2];
+
+static int open_stage(const gpubench *bench)
+{
+    void *memory = NULL;
+    int code = stage[0] ? 0 : bench->backend->allocate(2 * STAGE_BYTES, GPUBENCH_PINNED, &memory);
+    if (memory) {
+        stage[0] = memory;
+        stage[1] = stage[0] + STAGE_BYTES;
+    }
+    return code;
+}
+
+/* Consecutive elements on the host, of which the first is element `at`. */
+typedef struct host_piece {
+    suite_look *look;
+    void *context;
+    const unsigned char *raw;
+    size_t element_bytes;
+    int64_t at;
+} host_piece;
+
+static void look_at_range(void *context, int64_t begin, int64_t end)
+{
+    const host_piece *p = context;
+    p->look(p->context, p->raw + (size_t)begin * p->element_bytes, p->at + begin, end - begin);
+}
+
+/* One piece is looked at while the next is copied. */
+static int look_at_copies(gpubench *bench, const host_piece *all, int64_t count)
+{
+    int64_t most = STAGE_BYTES / (int64_t)all->element_bytes;
+    host_piece pieces[2] = {*all, *all};
+    parallel_loop loop = {.count = 0};
+    int code = open_stage(bench), half = 0;
+    for (int64_t at = 0; at < count && code == 0; at += most, half = !half) {
+        int64_t now = count - at < most ? count - at : most;
+        code = gpubench_copy(bench, stage[half], all->raw + (size_t)at * all->element_bytes,
+                             (size_t)now * all->element_bytes);
+        parallel_finish(&loop);
+        pieces[half].raw = stage[half];
+        pieces[half].at = at;
+        if (code == 0)
+            parallel_start(&loop, now, SUITE_RANGE, look_at_range, &pieces[half]);
+    }
+    parallel_finish(&loop);
+    return code;
+}
+
+int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
+                  int64_t count, suite_look *look, void *context)
+{
+    size_t element_bytes = kernel_dtype_bytes(dtype);
+    const unsigned char *raw = (const unsigned char *)memory + (size_t)first * element_bytes;
+    host_piece all = {look, context, raw, element_bytes, 0};
+    if (gpubench_is_cuda(bench))
+        return look_at_copies(bench, &all, count);
+    parallel_for(count, SUITE_RANGE, look_at_range, &all);
+    return 0;
+}
+
 /* ---- cases ----------------------------------------------------------------- */
 
 static int case_setup(void *context, gpubench *bench)
@@ -171,8 +239,9 @@ static int case_reset(void *context, gpubench_stream stream)
 
 /* ---- two runs of a deterministic variant give the same bits */
 
-/* Above this the copies would take longer than the measurement. */
-enum { COMPARED_OUTPUT_BYTES = 16 << 20 };
+/* Above this the copies would take longer than the measurement. Both fit the
+ * stage. */
+enum { COMPARED_OUTPUT_BYTES = STAGE_BYTES / 2 };
 
 static size_t output_bytes(const gpubench *bench)
 {
@@ -206,17 +275,16 @@ static int run_again(suite_case *c, gpubench *bench)
 static int verify_determinism(suite_case *c, gpubench *bench)
 {
     size_t bytes = output_bytes(bench);
-    unsigned char *before = malloc(bytes + 1), *after = malloc(bytes + 1);
-    int code = before && after ? copy_outputs(bench, before) : KERNEL_ERROR_MEMORY;
+    int code = open_stage(bench);
+    if (code == 0)
+        code = copy_outputs(bench, stage[0]);
     if (code == 0)
         code = run_again(c, bench);
     if (code == 0)
-        code = copy_outputs(bench, after);
-    if (code == 0 && memcmp(before, after, bytes) != 0)
+        code = copy_outputs(bench, stage[1]);
+    if (code == 0 && memcmp(stage[0], stage[1], bytes) != 0)
         code = gpubench_fail(bench, GPUBENCH_MISMATCH,
                              "two runs of a deterministic variant differ");
-    free(before);
-    free(after);
     return code;
 }
 
@@ -342,25 +410,22 @@ int suite_output(gpubench *bench, kernel_dtype dtype, int64_t count, void **memo
 
 /* ---- comparison with a reference --------------------------------------------- */
 
-/* Elements that are fetched at a time: bounds the host memory of a check. */
-enum { CHUNK = 1 << 20 };
+typedef struct conversion {
+    kernel_dtype dtype;
+    float *values;
+} conversion;
+
+static void convert(void *context, const void *raw, int64_t at, int64_t count)
+{
+    const conversion *to = context;
+    kernel_to_f32(raw, to->dtype, count, to->values + at);
+}
 
 int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
                 int64_t count, float *values)
 {
-    size_t element = kernel_dtype_bytes(dtype);
-    int64_t piece = count < CHUNK ? count : CHUNK, at;
-    void *raw = malloc((size_t)piece * element);
-    int code = raw || piece == 0 ? 0 : KERNEL_ERROR_MEMORY;
-    for (at = 0; at < count && code == 0; at += piece) {
-        int64_t now = count - at < piece ? count - at : piece;
-        code = gpubench_copy(bench, raw, (const char *)memory + (size_t)(first + at) * element,
-                             (size_t)now * element);
-        if (code == 0)
-            kernel_to_f32(raw, dtype, now, values + at);
-    }
-    free(raw);
-    return code;
+    conversion to = {dtype, values};
+    return suite_look_at(bench, memory, dtype, first, count, convert, &to);
 }
 
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count)
@@ -390,54 +455,62 @@ int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, d
 }
 
 /* Whether a bit pattern is a NaN's: exponent all ones, fraction not 0. */
-static int is_nan32(uint32_t bits)
+static uint32_t is_nan32(uint32_t bits)
 {
     return (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
-static int is_nan16(uint16_t bits, unsigned infinity)
+static uint16_t is_nan16(uint16_t bits, uint16_t infinity)
 {
-    return (bits & 0x7fffu) > infinity;
+    return (uint16_t)(bits & 0x7fffu) > infinity;
 }
 
-/* Index of the first NaN among count elements, or count. Counts first, without
- * a branch, so that the compiler makes vectors of the loop: outputs of many GB
- * are looked at here. */
+/* Index of the first NaN among count elements, or count. Looks whether there
+ * is any first, without a branch and in the elements' width, so that the
+ * compiler makes vectors of the loop: outputs of many GB are looked at here. */
 static int64_t find_nan(const void *raw, kernel_dtype dtype, int64_t count)
 {
     const uint32_t *words = raw;
     const uint16_t *halves = raw;
-    unsigned infinity = dtype == KERNEL_F16 ? 0x7c00u : 0x7f80u;
+    uint16_t infinity = dtype == KERNEL_F16 ? 0x7c00 : 0x7f80;
     int wide = dtype == KERNEL_F32 || dtype == KERNEL_TF32;
-    int64_t nans = 0, i;
+    uint32_t any_word = 0;
+    uint16_t any_half = 0;
+    int64_t i;
     for (i = 0; wide && i < count; i++)
-        nans += is_nan32(words[i]);
+        any_word |= is_nan32(words[i]);
     for (i = 0; !wide && i < count; i++)
-        nans += is_nan16(halves[i], infinity);
-    if (nans == 0)
+        any_half = any_half | is_nan16(halves[i], infinity);
+    if (!any_word && !any_half)
         return count;
     for (i = 0; !(wide ? is_nan32(words[i]) : is_nan16(halves[i], infinity)); i++)
         continue;
     return i;
 }
 
+typedef struct nan_search {
+    kernel_dtype dtype;
+    atomic_int_fast64_t first; /* of the NaNs that were found; the count where there is none */
+} nan_search;
+
+static void look_for_nan(void *context, const void *raw, int64_t at, int64_t count)
+{
+    nan_search *search = context;
+    int64_t found = find_nan(raw, search->dtype, count);
+    int_fast64_t first = atomic_load(&search->first);
+    while (found < count && at + found < first &&
+           !atomic_compare_exchange_weak(&search->first, &first, at + found))
+        continue;
+}
+
 int suite_check_written(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t count)
 {
-    size_t element = kernel_dtype_bytes(dtype);
-    int64_t piece = count < 16 * CHUNK ? count : 16 * CHUNK, at;
-    void *raw = malloc((size_t)piece * element + 1);
-    int code = raw ? 0 : KERNEL_ERROR_MEMORY;
-    for (at = 0; at < count && code == 0; at += piece) {
-        int64_t now = count - at < piece ? count - at : piece, first;
-        code = gpubench_copy(bench, raw, (const char *)memory + (size_t)at * element,
-                             (size_t)now * element);
-        first = code == 0 ? find_nan(raw, dtype, now) : now;
-        if (first < now)
-            code = gpubench_fail(bench, GPUBENCH_MISMATCH,
-                                 "output element %lld of %lld is NaN or was not written",
-                                 (long long)(at + first), (long long)count);
-    }
-    free(raw);
+    nan_search search = {dtype, count};
+    int code = suite_look_at(bench, memory, dtype, 0, count, look_for_nan, &search);
+    if (code == 0 && search.first < count)
+        code = gpubench_fail(bench, GPUBENCH_MISMATCH,
+                             "output element %lld of %lld is NaN or was not written",
+                             (long long)search.first, (long long)count);
     return code;
 }
 

@@ -11,6 +11,7 @@
 
 #include "../gpubench.h"
 #include "../kernels/kernel.h"
+#include "parallel.h"
 
 /* The five model sizes of the GPT-2 family that every suite takes its small
  * shapes from, at batch 4, context 128. */
@@ -97,6 +98,19 @@ int64_t suite_product(const int64_t *factors, size_t count);
 int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev,
                 uint64_t stream_id, void **memory);
 int suite_output(gpubench *bench, kernel_dtype dtype, int64_t count, void **memory);
+
+/* How many elements a look gets at most. */
+enum { SUITE_RANGE = 1 << 17 };
+
+/* Looks at count elements on the host. The first of them is element `at` of
+ * those that are looked at, a multiple of SUITE_RANGE. */
+typedef void suite_look(void *context, const void *raw, int64_t at, int64_t count);
+
+/* Calls look for every range of SUITE_RANGE of the count elements from `first`
+ * on (the last is shorter where it must be), in any order and on several
+ * threads at a time. On the CPU it sees the very memory, of a GPU's a copy. */
+int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
+                  int64_t count, suite_look *look, void *context);
 
 /* Copies count elements from `first` on to the host and converts to f32. */
 int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,

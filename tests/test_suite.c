@@ -1,7 +1,9 @@
 /*
- * test_suite.c - what the suites share: the search for elements that were not
- * written, samples of indices, sizes that do not fit.
+ * test_suite.c - what the suites share: how memory comes to the host, the search
+ * for elements that were not written, samples of indices, sizes that do not fit.
  */
+#include "../suites/parallel.c"
+
 #include "../suites/suite.c"
 
 #include "kernel_test.h"
@@ -40,6 +42,140 @@ static void test_nans_are_found(void **state)
     }
 }
 
+/* ---- memory of the host, and of a device that a copy reaches --------------------- */
+
+static int copies;
+
+static int allocate(size_t bytes, int kind, void **memory)
+{
+    assert_int_equal(kind, GPUBENCH_PINNED);
+    *memory = malloc(bytes);
+    return *memory ? 0 : GPUBENCH_OOM;
+}
+
+static int copy(void *destination, const void *source, size_t bytes)
+{
+    copies++;
+    memcpy(destination, source, bytes);
+    return 0;
+}
+
+static int copy_nothing(void *destination, const void *source, size_t bytes)
+{
+    (void)destination, (void)source, (void)bytes;
+    return 700;
+}
+
+static const gpubench_backend device = {.allocate = allocate, .copy = copy};
+static const gpubench_backend broken = {.allocate = allocate, .copy = copy_nothing};
+static const gpubench_backend *const backends[] = {&gpubench_host_backend, &device};
+
+/* More than what comes at a time, by a range that is not full. */
+static const kernel_dtype widths[] = {KERNEL_F32, KERNEL_BF16};
+
+static int64_t many(kernel_dtype dtype)
+{
+    return 2 * STAGE_BYTES / (int64_t)kernel_dtype_bytes(dtype) + SUITE_RANGE + 5;
+}
+
+/* A bench that is in a case's verify. */
+typedef struct verifying {
+    gpubench bench;
+    gpubench_live live;
+} verifying;
+
+static gpubench *bench_of(verifying *v, const gpubench_backend *backend)
+{
+    memset(v, 0, sizeof *v);
+    v->bench.backend = backend;
+    v->bench.current = &v->live;
+    return &v->bench;
+}
+
+static void set_element(void *memory, kernel_dtype dtype, int64_t at, int byte)
+{
+    size_t element = kernel_dtype_bytes(dtype);
+    memset((char *)memory + (size_t)at * element, byte, element);
+}
+
+/* A single element that was not written, wherever it is; of two, the first. */
+static void check_every_place(void *memory, kernel_dtype dtype, const gpubench_backend *backend)
+{
+    int64_t count = many(dtype), stage_count = STAGE_BYTES / (int64_t)kernel_dtype_bytes(dtype);
+    int64_t places[] = {0, SUITE_RANGE - 1, SUITE_RANGE, stage_count - 1, stage_count,
+                        2 * stage_count, count - 2, count - 1};
+    verifying v;
+    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char index[32];
+        snprintf(index, sizeof index, "element %lld of", (long long)places[i]);
+        set_element(memory, dtype, places[i], 0xff);
+        set_element(memory, dtype, count - 1, 0xff);
+        assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count),
+                         GPUBENCH_MISMATCH);
+        assert_non_null(strstr(v.live.reason, index));
+        set_element(memory, dtype, places[i], 0x11);
+        set_element(memory, dtype, count - 1, 0x11);
+    }
+    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    set_element(memory, dtype, count, 0xff); /* behind the end */
+    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    set_element(memory, dtype, count, 0x11);
+}
+
+static void test_an_unwritten_element_is_found(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof widths / sizeof *widths; d++) {
+        size_t bytes = suite_bytes(many(widths[d]) + 1, widths[d]);
+        void *memory = memset(fresh(bytes), 0x11, bytes);
+        for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
+            check_every_place(memory, widths[d], backends[b]);
+        free(memory);
+    }
+    assert_true(copies > 0);
+}
+
+/* Every value where it belongs, none beside it. */
+static void check_fetch(const uint16_t *memory, int64_t first, int64_t count,
+                        const gpubench_backend *backend)
+{
+    float *values = fresh((size_t)(count + 1) * sizeof *values);
+    verifying v;
+    int wrong = 0;
+    assert_int_equal(
+        suite_fetch(bench_of(&v, backend), memory, KERNEL_BF16, first, count, values), 0);
+    for (int64_t i = 0; i < count; i++)
+        wrong += values[i] != kernel_bf16_to_f32(memory[first + i]);
+    assert_int_equal(wrong, 0);
+    assert_true(isnan(values[count]));
+    free(values);
+}
+
+static void test_fetching(void **state)
+{
+    int64_t all = many(KERNEL_BF16), counts[] = {0, 1, SUITE_RANGE, SUITE_RANGE + 1, all - 3};
+    uint16_t *memory = fresh((size_t)all * sizeof *memory);
+    (void)state;
+    for (int64_t i = 0; i < all; i++)
+        memory[i] = (uint16_t)(i % 0x7f01);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
+            check_fetch(memory, c % 2 ? 3 : 0, counts[c], backends[b]);
+    free(memory);
+}
+
+static void test_a_copy_that_fails(void **state)
+{
+    float value = 1;
+    verifying v;
+    (void)state;
+    assert_int_equal(suite_fetch(bench_of(&v, &broken), &value, KERNEL_F32, 0, 1, &value), 700);
+    assert_int_equal(suite_check_written(bench_of(&v, &broken), &value, KERNEL_F32, 1), 700);
+}
+
+/* ---- indices and sizes ------------------------------------------------------------ */
+
 /* The first, the last, ascending, no repeats, all of them where few are there. */
 static void test_samples_of_indices(void **state)
 {
@@ -73,6 +209,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nans_are_found),
+        cmocka_unit_test(test_an_unwritten_element_is_found),
+        cmocka_unit_test(test_fetching),
+        cmocka_unit_test(test_a_copy_that_fails),
         cmocka_unit_test(test_samples_of_indices),
         cmocka_unit_test(test_sizes_that_do_not_fit),
     };

@@ -77,7 +77,7 @@ static double reference_row(const attention_shape *s, const float *q_row, const 
     for (int64_t j = 0; j < keys; j++) {
         double weight = exp(score_in_double(s, q_row, k + j * s->head_dim) - max);
         sum += weight;
-        for (int64_t c = 0; c < s->head_dim; c++) out[c] += weight * (double)v[j * s->head_dim + c];
+        oracle_add_scaled(s->head_dim, weight, v + j * s->head_dim, out);
     }
     for (int64_t c = 0; c < s->head_dim; c++) out[c] /= sum;
     return max + log(sum);

@@ -33,19 +33,6 @@ uint64_t attention_backward_bytes(const attention_shape *shape, kernel_dtype dty
 
 /* ---- oracle ------------------------------------------------------------ */
 
-static double dot_in_double(int64_t n, const float *a, const float *b)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < n; c++) sum += (double)a[c] * (double)b[c];
-    return sum;
-}
-
-/* y[0..n) += factor * x[0..n) */
-static void add_in_double(int64_t n, double factor, const float *x, double *y)
-{
-    for (int64_t c = 0; c < n; c++) y[c] += factor * (double)x[c];
-}
-
 /* The probability of `key` in row `row`, and its gradient in the scaled score;
  * delta is the row's. */
 static double pair_gradient(const attention_shape *s, const attention_backward_head *h, int64_t row,
@@ -54,12 +41,12 @@ static double pair_gradient(const attention_shape *s, const attention_backward_h
     int64_t d = s->head_dim;
     double score = score_in_double(s, h->q + row * d, h->k + key * d);
     *probability = exp(score - (double)h->lse[row]);
-    return *probability * (dot_in_double(d, h->dout + row * d, h->v + key * d) - delta);
+    return *probability * (oracle_dot(h->dout + row * d, h->v + key * d, d) - delta);
 }
 
 static double delta_of(const attention_shape *s, const attention_backward_head *h, int64_t row)
 {
-    return dot_in_double(s->head_dim, h->dout + row * s->head_dim, h->out + row * s->head_dim);
+    return oracle_dot(h->dout + row * s->head_dim, h->out + row * s->head_dim, s->head_dim);
 }
 
 static void reference_dq_row(const attention_shape *s, const attention_backward_head *h,
@@ -68,8 +55,8 @@ static void reference_dq_row(const attention_shape *s, const attention_backward_
     double delta = delta_of(s, h, row), probability, scale = 1 / sqrt((double)s->head_dim);
     for (int64_t c = 0; c < s->head_dim; c++) dq[c] = 0;
     for (int64_t key = 0; key < visible_keys(s, row); key++)
-        add_in_double(s->head_dim, scale * pair_gradient(s, h, row, key, delta, &probability),
-                      h->k + key * s->head_dim, dq);
+        oracle_add_scaled(s->head_dim, scale * pair_gradient(s, h, row, key, delta, &probability),
+                          h->k + key * s->head_dim, dq);
 }
 
 /* What row `row` adds to dk and dv of `key`. */
@@ -78,8 +65,8 @@ static void add_key_gradients(const attention_shape *s, const attention_backward
 {
     int64_t d = s->head_dim;
     double probability, gradient = pair_gradient(s, h, row, key, delta, &probability);
-    add_in_double(d, gradient / sqrt((double)d), h->q + row * d, dk);
-    add_in_double(d, probability, h->dout + row * d, dv);
+    oracle_add_scaled(d, gradient / sqrt((double)d), h->q + row * d, dk);
+    oracle_add_scaled(d, probability, h->dout + row * d, dv);
 }
 
 void attention_backward_reference(const attention_shape *shape,

@@ -6,6 +6,7 @@
 #define ATTENTION_TILE_H
 
 #include "../attention.h"
+#include "../oracle.h"
 #include "saturating.h"
 
 #include <math.h>
@@ -34,9 +35,7 @@ static inline int64_t visible_keys(const attention_shape *s, int64_t row)
 static inline double score_in_double(const attention_shape *s, const float *q_row,
                                      const float *k_row)
 {
-    double sum = 0;
-    for (int64_t c = 0; c < s->head_dim; c++) sum += (double)q_row[c] * (double)k_row[c];
-    return sum / sqrt((double)s->head_dim);
+    return oracle_dot(q_row, k_row, s->head_dim) / sqrt((double)s->head_dim);
 }
 
 static inline size_t workspace_of(uint64_t floats)

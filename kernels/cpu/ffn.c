@@ -95,9 +95,10 @@ static void forward_reference_row(const ffn_shape *s, const ffn_parameters *p, c
         hidden[unit] = ffn_gelu(pre[unit]);
     }
     for (int64_t c = 0; c < s->width; c++) {
-        y[c] = (double)p->b2[c];
+        double sum = (double)p->b2[c];
         for (int64_t unit = 0; unit < s->hidden; unit++)
-            y[c] += hidden[unit] * (double)p->w2[c * s->hidden + unit];
+            sum += hidden[unit] * (double)p->w2[c * s->hidden + unit];
+        y[c] = sum;
     }
 }
 

@@ -5,7 +5,8 @@
  * 2. naive_cublas  attention_naive.cu: scores in memory, products by cuBLAS
  * 3. tiled         attention_tiled.cu: online softmax on CUDA cores
  * 4. mma           attention_mma.cu: online softmax on tensor cores
- * 5. wgmma         attention_wgmma.cu: the same by warpgroups and the copy engine
+ * 5. mma_short     attention_short.cu: up to 128 tokens, all keys at once
+ * 6. wgmma         attention_wgmma.cu: as mma, by warpgroups and the copy engine
  *
  * What each one teaches and what bounds it stands in its file.
  */
@@ -29,8 +30,10 @@ static const kernel_variant forward_rows[] = {
      attention_tiled_unsupported, nullptr, nullptr, nullptr, attention_tiled_run},
     {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,
      attention_mma_unsupported, nullptr, nullptr, nullptr, attention_mma_run},
-    {"wgmma", "online softmax overlapped with warpgroup products (wgmma), loads by TMA", HALVES, 90, 1,
-     attention_wgmma_unsupported, nullptr, attention_wgmma_prepare, attention_wgmma_release,
+    {"mma_short", "up to 128 tokens: all keys at once on tensor cores (mma.sync)", HALVES, 80, 1,
+     attention_short_unsupported, nullptr, nullptr, nullptr, attention_short_run},
+    {"wgmma", "online softmax overlapped with warpgroup products (wgmma), loads by TMA", HALVES,
+     90, 1, attention_wgmma_unsupported, nullptr, attention_wgmma_prepare, attention_wgmma_release,
      attention_wgmma_run},
 };
 

@@ -16,6 +16,7 @@
 #include "../attention.h"
 
 constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
+constexpr float ATTENTION_LN_2 = 0.69314718055994530942f;
 
 size_t attention_naive_workspace_bytes(const void *args);
 int attention_naive_run(const void *args, void *workspace, void *state, kernel_stream stream);
@@ -31,8 +32,12 @@ int attention_tiled_run(const void *args, void *workspace, void *state, kernel_s
 const char *attention_mma_unsupported(const void *args);
 int attention_mma_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
-/* For both passes: whether this GPU and this build have wgmma, and the shape. */
-const char *attention_wgmma_unsupported_shape(const attention_shape &shape);
+const char *attention_short_unsupported(const void *args);
+int attention_short_run(const void *args, void *workspace, void *state, kernel_stream stream);
+
+/* For both passes: why not, if this GPU or this build has no wgmma or the shape
+ * has too many tokens for it, or NULL. */
+const char *attention_wgmma_unsupported_at_all(const attention_shape &shape);
 const char *attention_wgmma_unsupported(const void *args);
 int attention_wgmma_prepare(const void *args, void **state);
 void attention_wgmma_release(void *state);
@@ -117,6 +122,17 @@ inline bool attention_fits_shared(size_t bytes)
            bytes <= static_cast<size_t>(limit);
 }
 
+/* Whether so many blocks give every multiprocessor of the current device one. */
+inline cudaError_t attention_fills_device(int64_t blocks, bool *fills)
+{
+    int device, multiprocessors;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return error;
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) *fills = blocks >= multiprocessors;
+    return error;
+}
+
 inline float attention_scale(const attention_shape &s)
 {
     return static_cast<float>(1.0 / sqrt(static_cast<double>(s.head_dim)));
@@ -136,6 +152,19 @@ __device__ __forceinline__ void from_f32(float value, __half *dst)
 __device__ __forceinline__ void from_f32(float value, __nv_bfloat16 *dst)
 {
     *dst = __float2bfloat16_rn(value);
+}
+
+/* The largest of a row over the four lanes that share it. */
+__device__ __forceinline__ float quad_max(float value)
+{
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float value)
+{
+    value += __shfl_xor_sync(0xffffffffu, value, 1);
+    return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
 #endif

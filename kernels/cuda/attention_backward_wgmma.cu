@@ -511,7 +511,8 @@ int launch_type(const attention_backward_args &args, void *workspace, kernel_str
 const char *attention_backward_wgmma_unsupported(const void *args)
 {
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
-    const char *reason = attention_wgmma_unsupported_shape(a.shape);
+    if (a.shape.head_dim != 64 && a.shape.head_dim != 128) return "wgmma takes head_dim 64 and 128";
+    const char *reason = attention_wgmma_unsupported_at_all(a.shape);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 

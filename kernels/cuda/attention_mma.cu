@@ -25,7 +25,6 @@ constexpr int WARPS = 4;
 constexpr int THREADS = WARPS * 32;
 constexpr int KEYS = 64;                       /* per tile */
 constexpr int KEY_GROUPS = KEYS / 8;           /* columns of an accumulator: 8 */
-constexpr float LN_2 = 0.69314718055994530942f;
 
 /* Query rows of a block whose warps have ROW_TILES tiles of 16 rows each. */
 template <int ROW_TILES>
@@ -62,39 +61,6 @@ struct row_state {
 
 template <int ROW_TILES>
 using scores_type = float[ROW_TILES][KEY_GROUPS][4];
-
-/* Hides the tile's keys from keys_left on and, if causal, those after the row;
- * diagonal: the block's first row less the tile's first key. */
-template <bool CAUSAL, int ROW_TILES>
-__device__ __forceinline__ void mask_scores(scores_type<ROW_TILES> &scores, int keys_left,
-                                            int diagonal)
-{
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int row = diagonal + warp * (ROW_TILES * 16) + lane / 4, column = lane % 4 * 2;
-#pragma unroll
-    for (int m = 0; m < ROW_TILES; m++)
-#pragma unroll
-        for (int n = 0; n < KEY_GROUPS; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int key = n * 8 + column + i % 2;
-                bool later = CAUSAL && key > row + m * 16 + i / 2 * 8;
-                if (key >= keys_left || later) scores[m][n][i] = -INFINITY;
-            }
-}
-
-/* The largest of a row over the four lanes that share it. */
-__device__ __forceinline__ float quad_max(float value)
-{
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float value)
-{
-    value += __shfl_xor_sync(0xffffffffu, value, 1);
-    return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
 
 /* The online softmax step: scores become probabilities relative to the new
  * maximum, and what was summed relative to the old one is rescaled. Row 0,
@@ -173,9 +139,10 @@ __device__ __forceinline__ void process_tile(shared_tiles<D, ROW_TILES> &tiles, 
     load_keys<D>(ptx_shared_address(tiles.v), a.v, offset, index, a);
     multiply_transposed<T, layout, D>(q_rows, ptx_shared_address(tiles.k), scores);
     if (MASKED)
-        mask_scores<CAUSAL, ROW_TILES>(
+        mask_keys<CAUSAL>(
             scores, index + 1 == a.key_tiles ? a.last_keys : KEYS,
-            static_cast<int>(row_block * (BLOCK_ROWS<ROW_TILES> / KEYS) - index) * KEYS);
+            static_cast<int>(row_block * (BLOCK_ROWS<ROW_TILES> / KEYS) - index) * KEYS +
+                static_cast<int>(threadIdx.x / 32 * (ROW_TILES * 16)));
     ptx_copy_async_wait_all();
     __syncthreads(); /* V has landed, and every warp has left this K */
     if (!is_last) load_keys<D>(ptx_shared_address(tiles.k), a.k, offset, index + 1, a);
@@ -195,32 +162,18 @@ __device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, co
     int64_t rows_left = a.tokens - at.first_row;
     int64_t first = at.head * a.tokens + at.first_row, pitch = a.out_pitches.token;
     char *out = static_cast<char *>(a.out) + a.out_pitches.to_head(at.head) + at.first_row * pitch;
-    char *staging = tiles.q;
     __syncwarp(); /* every lane has read its last Q */
 #pragma unroll
     for (int m = 0; m < ROW_TILES; m++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = warp_row + m * 16 + half * 8 + lane / 4;
-            float sum = quad_sum(rows.sum[m][half]), inverse = 1.0f / sum;
-#pragma unroll
-            for (int n = 0; n < D / 8; n++) {
-                const float(&pair)[4] = rows.out[m][n];
-                *reinterpret_cast<uint32_t *>(staging + layout::offset(row, n) + lane % 4 * 4) =
-                    ptx_pack(pair[half * 2] * inverse, pair[half * 2 + 1] * inverse, T());
-            }
+            float sum = quad_sum(rows.sum[m][half]);
+            stage_row<T, layout>(tiles.q, row, rows.out[m], half, 1.0f / sum);
             if (a.lse && lane % 4 == 0 && row < rows_left)
-                a.lse[first + row] = rows.max[m][half] * a.log2_scale * LN_2 + logf(sum);
+                a.lse[first + row] = rows.max[m][half] * a.log2_scale * ATTENTION_LN_2 + logf(sum);
         }
-    __syncwarp();
-    constexpr int CHUNKS = D / 8;
-#pragma unroll
-    for (int i = lane; i < WARP_ROWS * CHUNKS; i += 32) {
-        int row = warp_row + i / CHUNKS, chunk = i % CHUNKS;
-        if (row < rows_left)
-            *reinterpret_cast<uint4 *>(out + row * pitch + chunk * 16) =
-                *reinterpret_cast<uint4 *>(staging + layout::offset(row, chunk));
-    }
+    store_staged<WARP_ROWS, D, layout>(out, pitch, tiles.q, warp_row, rows_left);
 }
 
 /* Grid: row blocks of a head side by side, so that they share its K and V in
@@ -292,14 +245,11 @@ template <typename T, int D, bool CAUSAL>
 int launch_rows(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    int device, multiprocessors;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error != cudaSuccess) return error;
-    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return error;
+    bool fills;
     int64_t blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<2>) * s.batch * s.heads;
-    return blocks < multiprocessors ? launch<T, D, 1, CAUSAL>(args, stream)
-                                    : launch<T, D, 2, CAUSAL>(args, stream);
+    cudaError_t error = attention_fills_device(blocks, &fills);
+    if (error != cudaSuccess) return error;
+    return fills ? launch<T, D, 2, CAUSAL>(args, stream) : launch<T, D, 1, CAUSAL>(args, stream);
 }
 
 template <typename T, int D>

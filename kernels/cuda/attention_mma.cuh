@@ -1,7 +1,7 @@
 /*
  * attention_mma.cuh - what the attention kernels on the tensor cores share:
- * tiles in shared memory that ldmatrix reads without bank conflicts, and
- * products of them by mma.sync m16n8k16.
+ * tiles in shared memory that ldmatrix reads without bank conflicts, products
+ * of them by mma.sync m16n8k16, and what becomes of the products' rows.
  *
  * A warp's product has ROW_TILES * 16 rows and GROUPS * 8 columns; of each row
  * tile and group a thread holds four sums, laid out as ptx.cuh tells.
@@ -205,6 +205,55 @@ __device__ __forceinline__ void multiply_sums(const float (&a)[ROW_TILES][DEPTH_
                 operand[m][i] = ptx_pack(pair[i % 2 * 2], pair[i % 2 * 2 + 1], T());
             }
         multiply_step<T, layout>(operand, b_tile + step * 16 * layout::ROW_BYTES, b_lane, 0, sums);
+    }
+}
+
+/* Hides a warp's keys from keys_left on and, if causal, those after the row;
+ * first_row: the warp's first row less its first key. */
+template <bool CAUSAL, int ROW_TILES, int GROUPS>
+__device__ __forceinline__ void mask_keys(float (&scores)[ROW_TILES][GROUPS][4], int keys_left,
+                                          int first_row)
+{
+    int lane = threadIdx.x % 32, row = first_row + lane / 4, column = lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < ROW_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < GROUPS; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int key = n * 8 + column + i % 2;
+                bool later = CAUSAL && key > row + m * 16 + i / 2 * 8;
+                if (key >= keys_left || later) scores[m][n][i] = -INFINITY;
+            }
+}
+
+/* A thread's upper (half 0) or lower (1) row of an accumulator, times factor
+ * and rounded to T, to a row of a tile. */
+template <typename T, typename layout, int GROUPS>
+__device__ __forceinline__ void stage_row(char *tile, int row, const float (&sums)[GROUPS][4],
+                                          int half, float factor)
+{
+#pragma unroll
+    for (int n = 0; n < GROUPS; n++)
+        *reinterpret_cast<uint32_t *>(tile + layout::offset(row, n) + threadIdx.x % 4 * 4) =
+            ptx_pack(sums[n][half * 2] * factor, sums[n][half * 2 + 1] * factor, T());
+}
+
+/* A warp's ROWS rows that its lanes have staged, from first_row of the tile on,
+ * to memory, so that stores are 16 bytes wide; out: where row 0 of the tile
+ * goes, the next `pitch` bytes on; rows from rows_left on do not exist. */
+template <int ROWS, int D, typename layout>
+__device__ __forceinline__ void store_staged(char *out, int64_t pitch, const char *tile,
+                                             int first_row, int64_t rows_left)
+{
+    constexpr int CHUNKS = D / 8;
+    __syncwarp();
+#pragma unroll
+    for (int i = threadIdx.x % 32; i < ROWS * CHUNKS; i += 32) {
+        int row = first_row + i / CHUNKS, chunk = i % CHUNKS;
+        if (row < rows_left)
+            *reinterpret_cast<uint4 *>(out + row * pitch + chunk * 16) =
+                *reinterpret_cast<const uint4 *>(tile + layout::offset(row, chunk));
     }
 }
 

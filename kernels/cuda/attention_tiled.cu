@@ -23,7 +23,6 @@ constexpr int ROW_THREADS = 8;
 constexpr int THREADS = COLUMN_THREADS * ROW_THREADS;
 constexpr int THREAD_ROWS = ROWS / ROW_THREADS;   /* ROW_THREADS apart */
 constexpr int PAD = 4;                            /* floats: spreads rows over the banks */
-constexpr float LN_2 = 0.69314718055994530942f;
 
 struct arguments {
     const void *q, *k, *v;
@@ -196,7 +195,8 @@ __device__ __forceinline__ void store_rows(T *head_out, float *head_lse, int64_t
                 if (EXACT || column < dim)
                     from_f32(rows.out[i][c][e] * inverse, head_out + row * dim + column);
             }
-        if (head_lse && column_thread() == 0) head_lse[row] = rows.max[i] * LN_2 + logf(sum);
+        if (head_lse && column_thread() == 0)
+            head_lse[row] = rows.max[i] * ATTENTION_LN_2 + logf(sum);
     }
 }
 

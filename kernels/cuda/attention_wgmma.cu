@@ -19,7 +19,9 @@
  *
  * Bound by the tensor cores at head_dim 128, and by them and the exponentials
  * in equal parts at 64: 256 operations a score, which the tensor cores do in
- * the time of one exponential, 16 scores a cycle and multiprocessor.
+ * the time of one exponential, 16 scores a cycle and multiprocessor. (Replacing
+ * some exponentials by polynomials on the FMA pipes, one in 16 to one in 4, made
+ * it slower.)
  */
 #include <algorithm>
 #include <memory>
@@ -30,20 +32,19 @@
 
 namespace {
 
-constexpr float LN_2 = 0.69314718055994530942f;
-
-/* How a block is cut: as many query rows and keys as registers and shared
- * memory hold. Causal rows get fewer keys a tile, since what lies beyond the
- * diagonal is computed in vain. */
-template <int D, bool CAUSAL>
+/* How a block is cut: GROUPS consumers, as many as registers hold. At head_dim
+ * 64 that is three, but where rows are few and causal two waste less beyond the
+ * diagonal and beyond the last token. More than 128 keys a tile are no faster
+ * at head_dim 128. */
+template <int D, int GROUP_COUNT>
 struct plan {
-    static constexpr int GROUPS = D == 128 ? 2 : 3; /* of consumers */
+    static constexpr int GROUPS = GROUP_COUNT;
     static constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
     static constexpr int ROWS = GROUPS * GROUP_ROWS;
-    static constexpr int KEYS = D == 128 && !CAUSAL ? 176 : 128;
-    static constexpr int HALVES = D / 64;
-    static constexpr int ROWS_BYTES = GROUP_ROWS * D * 2;
-    static constexpr int TILE_BYTES = KEYS * D * 2;
+    static constexpr int KEYS = 128;
+    static constexpr int HALVES = halves_of<D>;
+    static constexpr int ROWS_BYTES = GROUP_ROWS * HALVES * HALF_BYTES;
+    static constexpr int TILE_BYTES = KEYS * HALVES * HALF_BYTES;
     static constexpr int LOADER_REGISTERS = GROUPS == 2 ? 24 : 32;
     static constexpr int CONSUMER_REGISTERS = GROUPS == 2 ? 240 : 160;
 };
@@ -147,11 +148,10 @@ __device__ __forceinline__ void load_rows(const maps &m, shared_memory<P> &s, co
 
 /* K one tile ahead of V, as the consumers take them. Tiles from the right, so
  * that the masked ones come first. */
-template <int D, bool CAUSAL>
+template <int D, typename P, bool CAUSAL>
 __device__ __forceinline__ void load_everything(const arguments &a, const maps &m,
-                                                shared_memory<plan<D, CAUSAL>> &s)
+                                                shared_memory<P> &s)
 {
-    using P = plan<D, CAUSAL>;
     ring k = {0, 1}, v = {0, 1};
     unsigned q_parity = 1;
     for (schedule next(a); next.block != NO_BLOCK; next.advance()) {
@@ -221,18 +221,6 @@ __device__ __forceinline__ void mask_scores(float (&scores)[COUNT], int visible,
     }
 }
 
-__device__ __forceinline__ float quad_max(float value)
-{
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float value)
-{
-    value += __shfl_xor_sync(0xffffffffu, value, 1);
-    return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
-
 /* The largest score of a row among this thread's, by two chains. */
 template <int COUNT>
 __device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int half)
@@ -258,8 +246,8 @@ __device__ __forceinline__ float next_reference(float reference, float largest, 
 }
 
 /* The online softmax step (Milakov and Gimelshein, "Online normalizer
- * calculation for softmax", 2018): scores become probabilities. The reference stays -infinity
- * while every key so far is masked; 0 stands in for it. */
+ * calculation for softmax", 2018): scores become probabilities. The reference
+ * stays -infinity while every key so far is masked; 0 stands in for it. */
 template <int D, bool MASKED, int COUNT>
 __device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state<D> &rows,
                                                float log2_scale)
@@ -292,9 +280,9 @@ __device__ __forceinline__ void rescale_output(row_state<D> &rows)
 }
 
 /* One consumer warpgroup. */
-template <typename T, int D, bool CAUSAL>
+template <typename T, int D, int GROUPS, bool CAUSAL>
 struct consumer {
-    using P = plan<D, CAUSAL>;
+    using P = plan<D, GROUPS>;
     const arguments &a;
     const maps &m;
     shared_memory<P> &s;
@@ -396,7 +384,7 @@ struct consumer {
             int token = at.first_row + group * GROUP_ROWS + tile_row;
             if (a.lse && lane % 4 == 0 && token < a.tokens)
                 a.lse[static_cast<int64_t>(at.index) * a.tokens + token] =
-                    rows.reference[half] * a.log2_scale * LN_2 + logf(sum);
+                    rows.reference[half] * a.log2_scale * ATTENTION_LN_2 + logf(sum);
         }
     }
 
@@ -471,12 +459,12 @@ __device__ __forceinline__ void prefetch_maps(const maps &m)
 /* Whether the code that the driver chose has the kernel's body. */
 __device__ const int built_for_wgmma = BUILT_FOR_WGMMA;
 
-template <typename T, int D, bool CAUSAL>
-__global__ void __launch_bounds__(plan<D, CAUSAL>::THREADS, 1)
+template <typename T, int D, int GROUPS, bool CAUSAL>
+__global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
     forward_kernel(const __grid_constant__ arguments a, const __grid_constant__ maps m)
 {
 #if BUILT_FOR_WGMMA
-    using P = plan<D, CAUSAL>;
+    using P = plan<D, GROUPS>;
     extern __shared__ char memory[];
     uint32_t padding = -ptx_shared_address(memory) % ALIGNMENT;
     shared_memory<P> &s = *reinterpret_cast<shared_memory<P> *>(memory + padding);
@@ -485,10 +473,10 @@ __global__ void __launch_bounds__(plan<D, CAUSAL>::THREADS, 1)
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<P::LOADER_REGISTERS>();
-        if (threadIdx.x == 0) load_everything<D, CAUSAL>(a, m, s);
+        if (threadIdx.x == 0) load_everything<D, P, CAUSAL>(a, m, s);
     } else {
         ptx_registers_claim<P::CONSUMER_REGISTERS>();
-        consumer<T, D, CAUSAL> work = {
+        consumer<T, D, GROUPS, CAUSAL> work = {
             a, m, s, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, {0, 0}, {0, 0}, {}, {}, {}};
         work.run();
     }
@@ -601,12 +589,12 @@ int prepare_order(const attention_forward_args &args, void **state)
 
 /* ---- launching ------------------------------------------------------------------- */
 
-template <typename T, int D, bool CAUSAL>
+template <typename T, int D, int GROUPS, bool CAUSAL>
 int launch(const attention_forward_args &args, const causal_order *order, kernel_stream stream)
 {
-    using P = plan<D, CAUSAL>;
+    using P = plan<D, GROUPS>;
     constexpr int shared_bytes = sizeof(shared_memory<P>) + ALIGNMENT;
-    auto kernel = forward_kernel<T, D, CAUSAL>;
+    auto kernel = forward_kernel<T, D, GROUPS, CAUSAL>;
     maps m;
     device_limits device;
     cudaError_t error = current_device(&device);
@@ -627,20 +615,29 @@ int launch(const attention_forward_args &args, const causal_order *order, kernel
     return cudaGetLastError();
 }
 
-template <typename T, int D>
-int launch_causal(const attention_forward_args &args, const causal_order *order,
-                  kernel_stream stream)
+/* Two groups at head_dim 64 for causal contexts up to this; measured at 1024 and
+ * 4096 tokens on an H100, where they are faster and slower than three. */
+constexpr int64_t SHORT_CONTEXT = 2048;
+
+bool takes_two_groups(const attention_shape &s)
 {
-    return args.shape.causal ? launch<T, D, true>(args, order, stream)
-                             : launch<T, D, false>(args, nullptr, stream);
+    return s.head_dim > 64 || (s.causal && s.tokens <= SHORT_CONTEXT);
 }
 
 template <typename T>
-int launch_dim(const attention_forward_args &args, const void *state, kernel_stream stream)
+int launch_shape(const attention_forward_args &args, const void *state, kernel_stream stream)
 {
     const causal_order *order = static_cast<const causal_order *>(state);
-    return args.shape.head_dim == 64 ? launch_causal<T, 64>(args, order, stream)
-                                     : launch_causal<T, 128>(args, order, stream);
+    const attention_shape &s = args.shape;
+    if (s.head_dim == 128)
+        return s.causal ? launch<T, 128, 2, true>(args, order, stream)
+                        : launch<T, 128, 2, false>(args, order, stream);
+    if (s.head_dim == 80)
+        return s.causal ? launch<T, 80, 2, true>(args, order, stream)
+                        : launch<T, 80, 2, false>(args, order, stream);
+    if (!s.causal) return launch<T, 64, 3, false>(args, order, stream);
+    return takes_two_groups(s) ? launch<T, 64, 2, true>(args, order, stream)
+                               : launch<T, 64, 3, true>(args, order, stream);
 }
 
 bool has_body()
@@ -651,18 +648,20 @@ bool has_body()
 
 } // namespace
 
-const char *attention_wgmma_unsupported_shape(const attention_shape &s)
+const char *attention_wgmma_unsupported_at_all(const attention_shape &s)
 {
     static const bool built = has_body();
     if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
-    if (s.head_dim != 64 && s.head_dim != 128) return "wgmma takes head_dim 64 and 128";
     return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
 }
 
 const char *attention_wgmma_unsupported(const void *args)
 {
-    return attention_wgmma_unsupported_shape(
-        static_cast<const attention_forward_args *>(args)->shape);
+    const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
+    int64_t d = a.shape.head_dim;
+    if (d != 64 && d != 80 && d != 128) return "wgmma takes head_dim 64, 80 and 128";
+    const char *reason = attention_wgmma_unsupported_at_all(a.shape);
+    return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
 int attention_wgmma_prepare(const void *args, void **state)
@@ -671,8 +670,10 @@ int attention_wgmma_prepare(const void *args, void **state)
     if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
         return KERNEL_ERROR_ARGUMENT;
     if (!a.shape.causal) return KERNEL_OK;
-    return a.shape.head_dim == 64 ? prepare_order<plan<64, true>>(a, state)
-                                  : prepare_order<plan<128, true>>(a, state);
+    if (a.shape.head_dim == 128) return prepare_order<plan<128, 2>>(a, state);
+    if (a.shape.head_dim == 80) return prepare_order<plan<80, 2>>(a, state);
+    return takes_two_groups(a.shape) ? prepare_order<plan<64, 2>>(a, state)
+                                     : prepare_order<plan<64, 3>>(a, state);
 }
 
 void attention_wgmma_release(void *state)
@@ -688,8 +689,8 @@ int attention_wgmma_run(const void *args, void *, void *state, kernel_stream str
     if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
         return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
-    case KERNEL_F16: return launch_dim<__half>(a, state, stream);
-    case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, state, stream);
+    case KERNEL_F16: return launch_shape<__half>(a, state, stream);
+    case KERNEL_BF16: return launch_shape<__nv_bfloat16>(a, state, stream);
     default: return KERNEL_ERROR_ARGUMENT;
     }
 }

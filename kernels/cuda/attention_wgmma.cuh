@@ -3,9 +3,9 @@
  * shared memory, as the copy engine writes them and warpgroups multiply them,
  * and in which order blocks take their work.
  *
- * A tile has D 16-bit columns, kept as D / 64 halves behind each other: all rows
- * of 64 columns, 128 bytes each, in the 128-byte swizzle (the 16-byte chunk's
- * index is xored with the row's). Tiles lie at multiples of ALIGNMENT.
+ * A tile has D 16-bit columns, kept as halves behind each other: all rows of 64
+ * columns, 128 bytes each, in the 128-byte swizzle (the 16-byte chunk's index is
+ * xored with the row's). Tiles lie at multiples of ALIGNMENT.
  */
 #ifndef ATTENTION_WGMMA_CUH
 #define ATTENTION_WGMMA_CUH
@@ -19,6 +19,10 @@ constexpr int GROUP_ROWS = 64;     /* of wgmma */
 constexpr int STAGES = 2;
 constexpr int HALF_BYTES = 128; /* a row of 64 elements: what one swizzled box holds */
 constexpr int ALIGNMENT = 1024;
+
+/* The last half may be partly empty, and is loaded as zeros there. */
+template <int D>
+constexpr int halves_of = (D + 63) / 64;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define BUILT_FOR_WGMMA 1
@@ -52,8 +56,8 @@ __device__ __forceinline__ void load_tile(const CUtensorMap &map, char *tile, ui
                                           int row, int head, int batch)
 {
     uint32_t barrier = ptx_shared_address(&full);
-    ptx_barrier_arrive_expect(barrier, ROWS * D * 2);
-    for (int half = 0; half < D / 64; half++)
+    ptx_barrier_arrive_expect(barrier, halves_of<D> * ROWS * HALF_BYTES);
+    for (int half = 0; half < halves_of<D>; half++)
         ptx_load_box(ptx_shared_address(tile) + half * (ROWS * HALF_BYTES), &map, barrier,
                      half * 64, row, head, batch);
 }

@@ -7,14 +7,16 @@
  *             residual, bias gradient and change of layout.
  * 2. best     The best parts: vectorized norms, attention in one kernel on the
  *             tensor cores, cuBLASLt with bias, GELU and residual inside the
- *             products and their algorithms found by trial. A head_dim that the
+ *             products and their algorithms found by trial. Attention reads
+ *             heads where the qkv layer wrote them and writes rows for the
+ *             projection, so nothing is split or merged. A head_dim that the
  *             tensor-core attention does not take is padded while heads are
  *             split, which costs less than scores in memory.
  * 3. graph    best, captured once into a CUDA graph. At 512 tokens the parts
  *             take microseconds and the gaps between their launches count.
  *
  * Teaches what fusing is worth in a whole: counting operands, a forward pass of
- * `best` moves 34 widths a token beside the weights, `unfused` 56 and its scores,
+ * `best` moves 26 widths a token beside the weights, `unfused` 56 and its scores,
  * which at context 1024 are 96 more. Bound by the tensor cores at thousands of
  * tokens, by launches and by reading the weights at hundreds.
  *
@@ -46,19 +48,19 @@ struct preferences {
 constexpr preferences UNFUSED = {{"naive"}, {"naive_cublas", "naive"}, {"naive_cublas", "naive"}};
 constexpr preferences BEST = {{"vectorized", "naive"},
                               {"tiled", "naive_cublas", "naive"},
-                              {"wgmma", "mma", "naive_cublas", "tiled", "naive"}};
-constexpr int TENSOR_CORE_NAMES = 2; /* of BEST.attention_half: what padding is for */
+                              {"mma_short", "wgmma", "mma", "naive_cublas", "tiled", "naive"}};
+constexpr int TENSOR_CORE_NAMES = 3; /* of BEST.attention_half: what heads are adapted to */
 
 struct unfused_way {
     static constexpr const preferences &NAMES = UNFUSED;
     static constexpr linear_way LINEAR = LINEAR_SEPARATE;
-    static constexpr bool PADS = false;
+    static constexpr bool ADAPTS = false;
 };
 
 struct best_way {
     static constexpr const preferences &NAMES = BEST;
     static constexpr linear_way LINEAR = LINEAR_TIMED;
-    static constexpr bool PADS = true;
+    static constexpr bool ADAPTS = true;
 };
 
 int compute_capability()
@@ -118,12 +120,34 @@ attention_shape attention_of(const block_shape &s, int64_t head_dim)
     return {s.batch, s.heads, s.tokens, head_dim, 1};
 }
 
+/* Of the heads in rows [batch, tokens, parts, heads, head_dim]. */
+attention_strides strides_in_rows(const block_shape &s, int parts)
+{
+    int64_t row = parts * s.width;
+    return {s.tokens * row, s.width / s.heads, row};
+}
+
+/* Whether attention takes heads out of the rows of qkv and writes those of
+ * merged: if a tensor-core variant does so at the block's own head_dim, and
+ * backward too, since that reads what forward left behind. */
+bool attends_in_place(const block_shape &s, kernel_dtype dtype, bool adapts)
+{
+    if (!adapts || dtype == KERNEL_F32) return false;
+    attention_forward_args forward = {};
+    attention_backward_args backward = {};
+    forward.shape = backward.shape = attention_of(s, s.width / s.heads);
+    forward.qkv_strides = backward.qkv_strides = strides_in_rows(s, 3);
+    forward.out_strides = backward.out_strides = strides_in_rows(s, 1);
+    return find(attention_forward_cuda, BEST.attention_half, TENSOR_CORE_NAMES, dtype, &forward) &&
+           find(attention_backward_cuda, BEST.attention_half, TENSOR_CORE_NAMES, dtype, &backward);
+}
+
 /* The head_dim that attention gets: the block's own if a tensor-core variant
  * takes it or none takes a wider one. */
-int64_t padded_dim(const block_shape &s, kernel_dtype dtype, bool pads)
+int64_t padded_dim(const block_shape &s, kernel_dtype dtype, bool adapts)
 {
     int64_t own = s.width / s.heads;
-    if (!pads || dtype == KERNEL_F32) return own;
+    if (!adapts || dtype == KERNEL_F32) return own;
     for (int64_t dim : {own, int64_t(64), int64_t(128)}) {
         attention_forward_args args = {};
         args.shape = attention_of(s, dim);
@@ -135,22 +159,33 @@ int64_t padded_dim(const block_shape &s, kernel_dtype dtype, bool pads)
     return own;
 }
 
-/* Dimensions and the padding, for describe(). */
+/* Dimensions and where heads are, for describe(). */
 struct layout {
     int64_t rows, width, hidden, head_dim, padded_dim;
+    bool in_place; /* no heads by themselves: attention reads qkv and writes merged */
     attention_shape attention;
+    attention_strides qkv_strides, out_strides;
     norm_shape norm;
     float q_factor; /* sqrt(padded_dim / head_dim): attention divides by sqrt(padded_dim) */
 };
 
 template <typename Args>
-layout layout_of(const Args &a, bool pads)
+layout layout_of(const Args &a, bool adapts)
 {
     const block_shape &s = a.shape;
-    int64_t own = s.width / s.heads, padded = padded_dim(s, a.dtype, pads);
-    double stretch = static_cast<double>(padded) / static_cast<double>(own);
-    return {s.batch * s.tokens,      s.width, s.hidden, own, padded, attention_of(s, padded),
-            {s.batch * s.tokens, s.width}, static_cast<float>(sqrt(stretch))};
+    layout l = {};
+    l.rows = s.batch * s.tokens;
+    l.width = s.width;
+    l.hidden = s.hidden;
+    l.head_dim = s.width / s.heads;
+    l.padded_dim = padded_dim(s, a.dtype, adapts);
+    l.in_place = attends_in_place(s, a.dtype, adapts);
+    l.attention = attention_of(s, l.padded_dim);
+    if (l.in_place) l.qkv_strides = strides_in_rows(s, 3), l.out_strides = strides_in_rows(s, 1);
+    l.norm = {l.rows, s.width};
+    l.q_factor = static_cast<float>(
+        sqrt(static_cast<double>(l.padded_dim) / static_cast<double>(l.head_dim)));
+    return l;
 }
 
 template <typename Args>
@@ -174,9 +209,36 @@ void *unconst(const void *memory)
     return const_cast<void *>(memory);
 }
 
-part describe(const block_forward_args &a, int index, bool pads)
+/* What attention reads and writes among the activations, or their gradients. */
+struct attention_memory {
+    void *q, *k, *v, *out;
+};
+
+attention_memory attention_in(void *const *memory, const layout &l)
 {
-    const layout l = layout_of(a, pads);
+    if (!l.in_place)
+        return {memory[BLOCK_Q], memory[BLOCK_K], memory[BLOCK_V], memory[BLOCK_ATTENTION]};
+    uint16_t *qkv = static_cast<uint16_t *>(memory[BLOCK_QKV]); /* in place are 16-bit dtypes */
+    return {qkv, qkv + l.width, qkv + 2 * l.width, memory[BLOCK_MERGED]};
+}
+
+attention_forward_args attention_part(const block_forward_args &a, const layout &l)
+{
+    attention_memory act = attention_in(a.activations, l);
+    return {l.attention, a.dtype, act.q, act.k, act.v, act.out,
+            as_floats(a.activations[BLOCK_LSE]), l.qkv_strides, l.out_strides};
+}
+
+attention_backward_args attention_part(const block_backward_args &a, const layout &l)
+{
+    attention_memory act = attention_in(a.activations, l), grad = attention_in(a.gradients, l);
+    return {l.attention, a.dtype, act.q, act.k, act.v, act.out, grad.out,
+            as_floats(a.activations[BLOCK_LSE]), grad.q, grad.k, grad.v, l.qkv_strides,
+            l.out_strides};
+}
+
+part describe(const block_forward_args &a, int index, const layout &l)
+{
     const void *const *p = a.parameters;
     void *const *act = a.activations;
     int64_t n = l.rows, w = l.width, h = l.hidden;
@@ -192,10 +254,7 @@ part describe(const block_forward_args &a, int index, bool pads)
     case BLOCK_FORWARD_SPLIT:
         return heads_part(a, l, true, 3, l.q_factor, act[BLOCK_QKV], act[BLOCK_Q], act[BLOCK_K],
                           act[BLOCK_V]);
-    case BLOCK_FORWARD_ATTENTION:
-        return attention_forward_args{l.attention, a.dtype, act[BLOCK_Q], act[BLOCK_K],
-                                      act[BLOCK_V], act[BLOCK_ATTENTION],
-                                      as_floats(act[BLOCK_LSE]), {}, {}};
+    case BLOCK_FORWARD_ATTENTION: return attention_part(a, l);
     case BLOCK_FORWARD_MERGE:
         return heads_part(a, l, false, 1, 1.0f, act[BLOCK_MERGED], act[BLOCK_ATTENTION], nullptr,
                           nullptr);
@@ -264,9 +323,8 @@ part describe_feed_forward(const block_backward_args &a, int index, const layout
     }
 }
 
-part describe(const block_backward_args &a, int index, bool pads)
+part describe(const block_backward_args &a, int index, const layout &l)
 {
-    const layout l = layout_of(a, pads);
     const void *const *p = a.parameters;
     void *const *act = a.activations, *const *grad = a.gradients;
     void *const *dp = a.parameter_gradients;
@@ -281,11 +339,7 @@ part describe(const block_backward_args &a, int index, bool pads)
     case BLOCK_BACKWARD_SPLIT:
         return heads_part(a, l, true, 1, 1.0f, grad[BLOCK_MERGED], grad[BLOCK_ATTENTION], nullptr,
                           nullptr);
-    case BLOCK_BACKWARD_ATTENTION:
-        return attention_backward_args{l.attention, a.dtype, act[BLOCK_Q], act[BLOCK_K],
-                                       act[BLOCK_V], act[BLOCK_ATTENTION], grad[BLOCK_ATTENTION],
-                                       as_floats(act[BLOCK_LSE]), grad[BLOCK_Q], grad[BLOCK_K],
-                                       grad[BLOCK_V], {}, {}};
+    case BLOCK_BACKWARD_ATTENTION: return attention_part(a, l);
     case BLOCK_BACKWARD_MERGE:
         return heads_part(a, l, false, 3, l.q_factor, grad[BLOCK_QKV], grad[BLOCK_Q],
                           grad[BLOCK_K], grad[BLOCK_V]);
@@ -415,14 +469,36 @@ bool is_valid_call(const Args &a)
     return is_valid(a.shape) && a.part >= BLOCK_WHOLE && a.part < PARTS<Args>;
 }
 
+bool moves_heads(const block_forward_args &, int part)
+{
+    return part == BLOCK_FORWARD_SPLIT || part == BLOCK_FORWARD_MERGE;
+}
+
+bool moves_heads(const block_backward_args &, int part)
+{
+    return part == BLOCK_BACKWARD_SPLIT || part == BLOCK_BACKWARD_MERGE;
+}
+
+template <typename Args, typename Way>
+const char *unsupported(const void *args)
+{
+    const Args &a = *static_cast<const Args *>(args);
+    if (!is_valid_call(a) || !moves_heads(a, a.part)) return nullptr;
+    return attends_in_place(a.shape, a.dtype, Way::ADAPTS)
+               ? "no such part: attention reads qkv and writes merged"
+               : nullptr;
+}
+
 /* Calls function(index, part) for the parts that args name, until one fails. */
 template <typename Args, typename Function>
-int for_each_part(const Args &args, bool pads, Function function)
+int for_each_part(const Args &args, bool adapts, Function function)
 {
     int begin = args.part == BLOCK_WHOLE ? 0 : args.part;
     int end = args.part == BLOCK_WHOLE ? PARTS<Args> : args.part + 1;
+    const layout l = layout_of(args, adapts);
     for (int i = begin; i < end; i++) {
-        int error = function(i, describe(args, i, pads));
+        if (l.in_place && moves_heads(args, i)) continue;
+        int error = function(i, describe(args, i, l));
         if (error) return error;
     }
     return KERNEL_OK;
@@ -435,7 +511,7 @@ size_t workspace_bytes(const void *args)
     const Args &a = *static_cast<const Args *>(args);
     size_t most = 0;
     if (!is_valid_call(a)) return 0;
-    for_each_part(a, Way::PADS, [&](int, const part &p) {
+    for_each_part(a, Way::ADAPTS, [&](int, const part &p) {
         size_t bytes =
             std::visit([](const auto &one) { return part_workspace_bytes(one, Way::NAMES); }, p);
         if (bytes > most) most = bytes;
@@ -459,12 +535,12 @@ template <typename Args, typename Way>
 int prepare(const void *args, void **state)
 {
     const Args &a = *static_cast<const Args *>(args);
-    if (!is_valid_call(a)) return KERNEL_ERROR_ARGUMENT;
+    if (!is_valid_call(a) || unsupported<Args, Way>(args)) return KERNEL_ERROR_ARGUMENT;
     block_state *s = new (std::nothrow) block_state();
     if (!s) return KERNEL_ERROR_MEMORY;
     int error = linear_error(cublasCreate(&s->handle));
     if (!error)
-        error = for_each_part(a, Way::PADS, [&](int i, const part &p) {
+        error = for_each_part(a, Way::ADAPTS, [&](int i, const part &p) {
             return std::visit(
                 [&](const auto &one) {
                     return prepare_part(one, Way::NAMES, Way::LINEAR, s->handle, &s->tools[i]);
@@ -483,8 +559,8 @@ int run(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const Args &a = *static_cast<const Args *>(args);
     const block_state &s = *static_cast<const block_state *>(state);
-    if (!is_valid_call(a)) return KERNEL_ERROR_ARGUMENT;
-    return for_each_part(a, Way::PADS, [&](int i, const part &p) {
+    if (!is_valid_call(a) || unsupported<Args, Way>(args)) return KERNEL_ERROR_ARGUMENT;
+    return for_each_part(a, Way::ADAPTS, [&](int i, const part &p) {
         return std::visit(
             [&](const auto &one) {
                 return run_part(one, s.tools[i], s.handle, workspace, stream);
@@ -576,10 +652,10 @@ template <typename Args>
 constexpr kernel_variant ROWS[] = {
     {"unfused", UNFUSED_NOTE, DTYPES, 80, 1, nullptr, workspace_bytes<Args, unfused_way>,
      prepare<Args, unfused_way>, release, run<Args, unfused_way>},
-    {"best", BEST_NOTE, DTYPES, 80, 0, nullptr, workspace_bytes<Args, best_way>,
-     prepare<Args, best_way>, release, run<Args, best_way>},
-    {"graph", GRAPH_NOTE, DTYPES, 80, 0, nullptr, nullptr, prepare_graph<Args>, release_graph,
-     run_graph<Args>},
+    {"best", BEST_NOTE, DTYPES, 80, 0, unsupported<Args, best_way>,
+     workspace_bytes<Args, best_way>, prepare<Args, best_way>, release, run<Args, best_way>},
+    {"graph", GRAPH_NOTE, DTYPES, 80, 0, unsupported<Args, best_way>, nullptr,
+     prepare_graph<Args>, release_graph, run_graph<Args>},
 };
 
 template <typename Args>

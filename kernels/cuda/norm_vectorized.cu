@@ -77,8 +77,11 @@ template <typename T, int COUNT, int ROW_THREADS, int ACCESSES> struct slice {
 /* Narrow rows share a block of this size, a warp each. */
 constexpr int LEAST_THREADS = 128;
 
-/* A multiprocessor's threads that the registers have to suffice for: 102 each. */
-constexpr int RESIDENT_THREADS = 640;
+/* A multiprocessor's threads that the registers have to suffice for, 102 each;
+ * 64 each where a thread's part of a bf16 row fits that: it is half the bytes in
+ * flight, so more rows are needed to cover memory's latency. */
+template <typename T, int ACCESSES>
+constexpr int RESIDENT_THREADS = sizeof(T) == 2 && ACCESSES <= 3 ? 1024 : 640;
 
 template <int ROW_THREADS>
 constexpr int BLOCK_THREADS = ROW_THREADS < LEAST_THREADS ? LEAST_THREADS : ROW_THREADS;
@@ -138,7 +141,7 @@ __device__ __forceinline__ void store_normalized(const norm_forward_rows<T> &r, 
 
 template <typename T, int COUNT, int ROW_THREADS, int ACCESSES>
 __global__ void __launch_bounds__(BLOCK_THREADS<ROW_THREADS>,
-                                  RESIDENT_THREADS / BLOCK_THREADS<ROW_THREADS>)
+                                  RESIDENT_THREADS<T, ACCESSES> / BLOCK_THREADS<ROW_THREADS>)
 forward_kernel(norm_forward_rows<T> r)
 {
     constexpr int BLOCK_ROWS = BLOCK_THREADS<ROW_THREADS> / ROW_THREADS;

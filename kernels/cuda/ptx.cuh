@@ -39,6 +39,13 @@ __device__ __forceinline__ void ptx_copy_async_wait_all()
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/* cp.async.wait_group: waits for all groups of this thread but the last PENDING. */
+template <int PENDING>
+__device__ __forceinline__ void ptx_copy_async_wait_group()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
 /* ldmatrix: four 8x8 matrices of 16-bit elements. Lanes 8i to 8i+7 give the
  * addresses of the eight 16-byte rows of matrix i; lane l gets elements 2(l%4)
  * and 2(l%4)+1 of row l/4 of each. */
@@ -114,6 +121,21 @@ __device__ __forceinline__ void ptx_add_to_global(float *sums, const float (&val
     for (int i = 0; i < 4; i++)
         asm volatile("red.global.add.f32 [%0], %1;" ::"l"(sums + i), "f"(values[i]) : "memory");
 #endif
+}
+
+/* ld.global.nc with an L2 policy of evict_last: 16 bytes of memory that the
+ * kernel does not write, to be kept in the L2 cache when others must go. */
+__device__ __forceinline__ uint4 ptx_load_to_keep(const uint4 *global)
+{
+    uint4 value;
+    asm("{\n"
+        ".reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n"
+        "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy;\n"
+        "}"
+        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+        : "l"(global));
+    return value;
 }
 
 /* ex2.approx.ftz: 2^x to 2 units in the last place, 0 for -infinity; exp2f
@@ -306,18 +328,15 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
 #define PTX_OPERANDS_0_TO_31 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PTX_OPERANDS_32_TO_39 "%32, %33, %34, %35, %36, %37, %38, %39"
 #define PTX_OPERANDS_32_TO_63 \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define PTX_OPERANDS_64_TO_87 \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87"
 #define PTX_SUMS_8(d, i)                                                                       \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
         "+f"(d[i + 6]), "+f"(d[i + 7])
 #define PTX_SUMS_32(d, i) \
     PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16), PTX_SUMS_8(d, i + 24)
-#define PTX_SUMS_24(d, i) PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16)
 
 /* One form of wgmma with both operands in shared memory, see below. */
 #define PTX_WGMMA_SHARED(FUNCTION, TRANSPOSED, COLUMNS, TYPE, NAME, OPERANDS, A, B, ADD, ...)     \
@@ -367,26 +386,25 @@ PTX_WGMMA(64, __nv_bfloat16, "bf16",
 PTX_WGMMA(64, __half, "f16",
           PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
           PTX_SUMS_32(d, 0))
+PTX_WGMMA(80, __nv_bfloat16, "bf16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
+PTX_WGMMA(80, __half, "f16",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
 PTX_WGMMA(128, __nv_bfloat16, "bf16",
           PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
 PTX_WGMMA(128, __half, "f16",
           PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
-PTX_WGMMA(176, __nv_bfloat16, "bf16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
-          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
-PTX_WGMMA(176, __half, "f16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63 ", " PTX_OPERANDS_64_TO_87, "%88", "%89", "%90", "%91", "%92",
-          PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32), PTX_SUMS_24(d, 64))
 
 #undef PTX_WGMMA
 #undef PTX_WGMMA_SHARED
 #undef PTX_SUMS_8
-#undef PTX_SUMS_24
 #undef PTX_SUMS_32
 #undef PTX_OPERANDS_0_TO_31
+#undef PTX_OPERANDS_32_TO_39
 #undef PTX_OPERANDS_32_TO_63
-#undef PTX_OPERANDS_64_TO_87
 
 #endif
