@@ -35,9 +35,9 @@ int attention_mma_run(const void *args, void *workspace, void *state, kernel_str
 const char *attention_short_unsupported(const void *args);
 int attention_short_run(const void *args, void *workspace, void *state, kernel_stream stream);
 
-/* For both passes: why not, if this GPU or this build has no wgmma or the shape
- * has too many tokens for it, or NULL. */
-const char *attention_wgmma_unsupported_at_all(const attention_shape &shape);
+/* For both passes: why not, if this GPU or this build has no wgmma or wgmma does
+ * not take the shape, or NULL. */
+const char *attention_wgmma_unsupported_shape(const attention_shape &shape);
 const char *attention_wgmma_unsupported(const void *args);
 int attention_wgmma_prepare(const void *args, void **state);
 void attention_wgmma_release(void *state);

@@ -37,13 +37,14 @@ constexpr int LOADER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 /* How many queries a tile has: what registers hold beside dk and dv. A tile of 128
  * has one half, so that its rows from 64 on are a tile of their own. */
 template <int D>
-constexpr int queries = D == 128 ? 64 : 128;
+constexpr int queries = D == 64 ? 128 : 64;
 
 template <int D>
 struct shared_memory {
     static constexpr int QUERIES = queries<D>;
-    char k[KEYS * D * 2], v[KEYS * D * 2]; /* in the end dk and dv */
-    char q[STAGES][QUERIES * D * 2], dout[STAGES][QUERIES * D * 2];
+    static constexpr int ROW_BYTES = halves_of<D> * HALF_BYTES;
+    char k[KEYS * ROW_BYTES], v[KEYS * ROW_BYTES]; /* in the end dk and dv */
+    char q[STAGES][QUERIES * ROW_BYTES], dout[STAGES][QUERIES * ROW_BYTES];
     char gradients[STAGES][KEYS * QUERIES * 2]; /* of the scores: a row per key */
     float2 rows[STAGES][QUERIES];               /* {-lse log2(e), delta} */
     uint64_t k_full, v_full;
@@ -128,13 +129,6 @@ constexpr int PAIR_BARRIER = 1, GROUP_BARRIER = 2;
 __device__ __forceinline__ void wait_for_both_groups()
 {
     ptx_named_barrier_sync(PAIR_BARRIER, GROUPS * GROUP_THREADS);
-}
-
-/* Taken from lane 0, so that the compiler knows it to be one for all lanes and
- * computes descriptors in uniform registers. */
-__device__ __forceinline__ int consumer_group()
-{
-    return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, 0);
 }
 
 __device__ __forceinline__ int warp_of_group()
@@ -306,12 +300,14 @@ struct consumer {
         ptx_wgmma_commit();
     }
 
+    /* Of the second half of 80 columns only the first 16 exist. */
     __device__ __forceinline__ void add_dq(const float (&dq)[32])
     {
 #pragma unroll
         for (int n = 0; n < 8; n++)
-            ptx_add_to_global(dq_sums + n * 128,
-                              {dq[n * 4], dq[n * 4 + 1], dq[n * 4 + 2], dq[n * 4 + 3]});
+            if (D % 64 == 0 || group == 0 || n < D % 64 / 8)
+                ptx_add_to_global(dq_sums + n * 128,
+                                  {dq[n * 4], dq[n * 4 + 1], dq[n * 4 + 2], dq[n * 4 + 3]});
         dq_sums += QUERIES * D;
     }
 
@@ -370,7 +366,7 @@ struct consumer {
 
     __device__ __forceinline__ void store_box_rows(const CUtensorMap &map, const char *tile)
     {
-        for (int half = 0; half < D / 64; half++)
+        for (int half = 0; half < halves_of<D>; half++)
             ptx_store_box(&map, own_rows(tile) + half * (KEYS * HALF_BYTES), half * 64,
                           at.first_key + group * GROUP_ROWS, at.head, at.batch);
     }
@@ -502,8 +498,11 @@ int launch_type(const attention_backward_args &args, void *workspace, kernel_str
     cudaError_t error = current_device(&device);
     if (error != cudaSuccess) return error;
     arguments a = arguments_of(args, workspace, device);
-    return args.shape.head_dim == 64 ? launch_dim<T, 64>(args, a, stream)
-                                     : launch_dim<T, 128>(args, a, stream);
+    switch (args.shape.head_dim) {
+    case 64: return launch_dim<T, 64>(args, a, stream);
+    case 80: return launch_dim<T, 80>(args, a, stream);
+    default: return launch_dim<T, 128>(args, a, stream);
+    }
 }
 
 } // namespace
@@ -511,8 +510,7 @@ int launch_type(const attention_backward_args &args, void *workspace, kernel_str
 const char *attention_backward_wgmma_unsupported(const void *args)
 {
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
-    if (a.shape.head_dim != 64 && a.shape.head_dim != 128) return "wgmma takes head_dim 64 and 128";
-    const char *reason = attention_wgmma_unsupported_at_all(a.shape);
+    const char *reason = attention_wgmma_unsupported_shape(a.shape);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 

@@ -476,8 +476,8 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
         if (threadIdx.x == 0) load_everything<D, P, CAUSAL>(a, m, s);
     } else {
         ptx_registers_claim<P::CONSUMER_REGISTERS>();
-        consumer<T, D, GROUPS, CAUSAL> work = {
-            a, m, s, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, {0, 0}, {0, 0}, {}, {}, {}};
+        consumer<T, D, GROUPS, CAUSAL> work = {a,      m,  s,  consumer_group(), {0, 0},
+                                               {0, 0}, {}, {}, {}};
         work.run();
     }
 #endif
@@ -648,19 +648,19 @@ bool has_body()
 
 } // namespace
 
-const char *attention_wgmma_unsupported_at_all(const attention_shape &s)
+const char *attention_wgmma_unsupported_shape(const attention_shape &s)
 {
     static const bool built = has_body();
     if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
+    if (s.head_dim != 64 && s.head_dim != 80 && s.head_dim != 128)
+        return "wgmma takes head_dim 64, 80 and 128";
     return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
 }
 
 const char *attention_wgmma_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
-    int64_t d = a.shape.head_dim;
-    if (d != 64 && d != 80 && d != 128) return "wgmma takes head_dim 64, 80 and 128";
-    const char *reason = attention_wgmma_unsupported_at_all(a.shape);
+    const char *reason = attention_wgmma_unsupported_shape(a.shape);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
