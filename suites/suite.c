@@ -133,10 +133,11 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
 
 /* Two pieces of page-locked memory through which everything comes to the host,
  * as copies to ordinary memory are several times slower. Taken at the first use
- * and kept until the process ends, because locking pages takes longer than most
+ * and kept until suite_close, because locking pages takes longer than most
  * checks do. */
 enum { STAGE_BYTES = 32 << 20 };
 static unsigned char *stage[2];
+static const gpubench_backend *stage_owner;
 
 static int open_stage(const gpubench *bench)
 {
@@ -145,8 +146,17 @@ static int open_stage(const gpubench *bench)
     if (memory) {
         stage[0] = memory;
         stage[1] = stage[0] + STAGE_BYTES;
+        stage_owner = bench->backend;
     }
     return code;
+}
+
+static void close_stage(void)
+{
+    if (stage_owner)
+        stage_owner->release(stage[0], GPUBENCH_PINNED);
+    stage[0] = stage[1] = NULL;
+    stage_owner = NULL;
 }
 
 /* Consecutive elements on the host, of which the first is element `at`. */
@@ -365,6 +375,7 @@ int suite_close(suite *s)
         free(s->cases[i]);
     }
     free(s->cases);
+    close_stage();
     return status;
 }
 
