@@ -554,12 +554,15 @@ std::vector<unsigned> hand_out(const arguments &a, unsigned grid)
     return order;
 }
 
+/* Waits, because cudaMemcpy returns when a small pageable source has been staged,
+ * and run's stream may be one that does not wait for the default stream. */
 int upload(const std::vector<unsigned> &order, unsigned **entries)
 {
     size_t bytes = order.size() * sizeof order[0];
     cudaError_t error = cudaMalloc(reinterpret_cast<void **>(entries), bytes);
     if (error != cudaSuccess) return error;
     error = cudaMemcpy(*entries, order.data(), bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error != cudaSuccess) cudaFree(*entries);
     return error;
 }
