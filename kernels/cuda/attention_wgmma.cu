@@ -643,18 +643,25 @@ int launch_shape(const attention_forward_args &args, const void *state, kernel_s
                                : launch<T, 64, 3, true>(args, order, stream);
 }
 
+/* Remembered for the device that was asked last, as a copy cannot be part of a
+ * capture, and an error is not. */
 bool has_body()
 {
-    int built = 0;
-    return cudaMemcpyFromSymbol(&built, built_for_wgmma, sizeof built) == cudaSuccess && built;
+    static thread_local int known_device = -1, built;
+    int device;
+    if (cudaGetDevice(&device) != cudaSuccess) return false;
+    if (device == known_device) return built;
+    known_device = -1;
+    if (cudaMemcpyFromSymbol(&built, built_for_wgmma, sizeof built) != cudaSuccess) return false;
+    known_device = device;
+    return built;
 }
 
 } // namespace
 
 const char *attention_wgmma_unsupported_shape(const attention_shape &s)
 {
-    static const bool built = has_body();
-    if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
+    if (!has_body()) return "wgmma needs code for sm_90a, and this GPU or this build has none";
     if (s.head_dim != 64 && s.head_dim != 80 && s.head_dim != 128)
         return "wgmma takes head_dim 64, 80 and 128";
     return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;
