@@ -183,7 +183,6 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
  * group alone. */
 constexpr int TURN_BARRIER = 1, GROUP_BARRIER = 4;
 
-template <typename P>
 __device__ __forceinline__ void take_turn(int group)
 {
     ptx_named_barrier_sync(TURN_BARRIER + group, 2 * GROUP_THREADS);
@@ -312,7 +311,7 @@ struct consumer {
     __device__ __forceinline__ void first_tile(const position &at)
     {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
-        take_turn<P>(group);
+        take_turn(group);
         ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
             q_tile(), ptx_shared_address(s.k[k.stage]), scores);
@@ -333,7 +332,7 @@ struct consumer {
     __device__ __forceinline__ void next_tile(const position &at, int index)
     {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
-        take_turn<P>(group);
+        take_turn(group);
         ptx_registers_fence(rows.out);
         ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
