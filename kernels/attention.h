@@ -127,7 +127,9 @@ void attention_backward_reference(const attention_shape *shape,
 
 /* The variants. run returns KERNEL_ERROR_ARGUMENT for a dtype that its row
  * does not list, for a dimension that is not positive, and for a shape that
- * its `unsupported` names. Workspaces are aligned to 16 bytes. */
+ * its `unsupported` names. A CUDA variant's state belongs to the shape and the
+ * device that it was prepared with, not to the pointers. Workspaces are aligned
+ * to 16 bytes. */
 extern const kernel_table attention_forward_cpu;
 extern const kernel_table attention_forward_cuda;
 extern const kernel_table attention_backward_cpu;

@@ -51,6 +51,17 @@ static int64_t rows_at_a_time(const attention_shape *s)
     return 1 + (1 << 16) / (s->tokens * s->head_dim);
 }
 
+/* Adds the row of a token. Of causal attention, the squares of a row of the
+ * output, and of each gradient, fall as one over the number of keys that the
+ * token sees. Times that number all rows count alike: else the first, thousands
+ * of times the last, would hide that some of the last one's keys were left out. */
+static void compare_row(const attention_shape *s, int64_t token, suite_error *error,
+                        const float *out, const double *reference)
+{
+    suite_compare_weighted(error, out, reference, s->head_dim,
+                           s->causal ? (double)(token + 1) : 1);
+}
+
 /* One head's inputs and chosen rows of its output, on the host. */
 typedef struct head_check {
     const attention_shape *shape;
@@ -87,8 +98,8 @@ static int check_head(const suite_case *c, gpubench *bench, head_check *h, int64
         return code;
     parallel_for(h->row_count, rows_at_a_time(s), expect_rows, h);
     for (int64_t i = 0; i < h->row_count; i++) {
-        suite_compare(error, h->out + h->rows[i] * s->head_dim, h->reference + i * s->head_dim,
-                      s->head_dim);
+        compare_row(s, h->rows[i], error, h->out + h->rows[i] * s->head_dim,
+                    h->reference + i * s->head_dim);
         suite_compare(lse_error, h->lse + h->rows[i], h->reference_lse + i, 1);
     }
     return 0;
@@ -285,8 +296,9 @@ static int check_gradients_of_head(const suite_case *c, gpubench *bench, gradien
     parallel_for(g->row_count, rows_at_a_time(s), expect_gradients, g);
     for (size_t i = 0; i < 3; i++)
         for (int64_t row = 0; row < g->row_count; row++)
-            suite_compare(&errors[i], g->gradients[i] + g->rows[row] * s->head_dim,
-                          g->reference[i] + row * s->head_dim, s->head_dim);
+            compare_row(s, g->rows[row], &errors[i],
+                        g->gradients[i] + g->rows[row] * s->head_dim,
+                        g->reference[i] + row * s->head_dim);
     return 0;
 }
 

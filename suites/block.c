@@ -324,6 +324,17 @@ static void compare(view *v, const void *output, int64_t first, int64_t count,
     compare_as(v, output, v->dtype, first, count, reference, error);
 }
 
+/* A token's row of attention's: weighted by the keys that it sees, which its
+ * squares fall with, lest the first hide the errors of the last. */
+static void compare_token(view *v, const void *output, int64_t first, int64_t count, int64_t token,
+                          const double *reference, suite_error *error)
+{
+    float *values = get(v, output, first, count);
+    if (v->code == 0)
+        suite_compare_weighted(error, values, reference, count, (double)(token + 1));
+    free(values);
+}
+
 static void judge_as(view *v, const suite_error *error, kernel_dtype dtype, double factor)
 {
     if (v->code == 0) v->code = suite_check(v->bench, error, dtype, factor);
@@ -717,8 +728,8 @@ static void check_attention(view *v, int64_t dim)
             attention_forward_reference(&shape, query, key, value, k.tokens, k.token_count, out,
                                         lse);
         for (int64_t t = 0; t < k.token_count; t++) {
-            compare(v, result.memory, at_head(v, result, head, k.tokens[t]), dim, out + t * dim,
-                    &error);
+            compare_token(v, result.memory, at_head(v, result, head, k.tokens[t]), dim,
+                          k.tokens[t], out + t * dim, &error);
             compare_as(v, v->act[BLOCK_LSE], KERNEL_F32, head * v->shape->tokens + k.tokens[t], 1,
                        lse + t, &lse_error);
         }
@@ -752,8 +763,8 @@ static void check_head_backward(view *v, int64_t head, const head_sample *k, int
     for (int64_t i = 0; i < 3 * k->token_count; i++) {
         int64_t t = i / 3, which = i % 3;
         heads result = heads_of(v, v->grad, BLOCK_Q + (int)which, dim);
-        compare(v, result.memory, at_head(v, result, head, k->tokens[t]), dim,
-                gradients + which * part + t * dim, &error[which]);
+        compare_token(v, result.memory, at_head(v, result, head, k->tokens[t]), dim, k->tokens[t],
+                      gradients + which * part + t * dim, &error[which]);
     }
     free(query);
     free(key);

@@ -448,6 +448,15 @@ void suite_compare(suite_error *error, const float *out, const double *reference
     }
 }
 
+void suite_compare_weighted(suite_error *error, const float *out, const double *reference,
+                            int64_t count, double weight)
+{
+    suite_error added = {0, 0};
+    suite_compare(&added, out, reference, count);
+    error->difference2 += weight * added.difference2;
+    error->reference2 += weight * added.reference2;
+}
+
 static double tolerance_of(kernel_dtype dtype)
 {
     switch (dtype) {

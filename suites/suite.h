@@ -124,6 +124,11 @@ typedef struct suite_error {
 /* Adds count elements. */
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count);
 
+/* The same with their squares times weight: of rows whose sizes are known to
+ * differ, lest the large ones hide the errors of the small. */
+void suite_compare_weighted(suite_error *error, const float *out, const double *reference,
+                            int64_t count, double weight);
+
 /* gpubench_check of the error against the bound for dtype: 1e-5 for f32, 1e-3
  * tf32, 1e-3 f16, 6e-3 bf16, times factor (1 for a single product). */
 int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor);

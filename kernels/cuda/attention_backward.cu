@@ -36,9 +36,10 @@ static const kernel_variant backward_rows[] = {
     {"mma_atomic", "scores recomputed once on tensor cores (mma.sync); dq by f32 atomics", HALVES,
      80, 0, attention_backward_mma_unsupported, attention_backward_mma_atomic_workspace_bytes,
      nullptr, nullptr, attention_backward_mma_atomic_run},
-    {"wgmma", "scores recomputed once by warpgroups (wgmma), loads by TMA; dq by f32 atomics", HALVES,
-     90, 0, attention_backward_wgmma_unsupported,
-     attention_backward_mma_atomic_workspace_bytes, nullptr, nullptr, attention_backward_wgmma_run},
+    {"wgmma", "scores recomputed once by warpgroups (wgmma), loads by TMA; dq by f32 atomics",
+     HALVES, 90, 0, attention_backward_wgmma_unsupported,
+     attention_backward_mma_atomic_workspace_bytes, nullptr, nullptr,
+     attention_backward_wgmma_run},
 };
 
 extern "C" const kernel_table attention_backward_cuda = {

@@ -183,7 +183,6 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
  * group alone. */
 constexpr int TURN_BARRIER = 1, GROUP_BARRIER = 4;
 
-template <typename P>
 __device__ __forceinline__ void take_turn(int group)
 {
     ptx_named_barrier_sync(TURN_BARRIER + group, 2 * GROUP_THREADS);
@@ -312,7 +311,7 @@ struct consumer {
     __device__ __forceinline__ void first_tile(const position &at)
     {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
-        take_turn<P>(group);
+        take_turn(group);
         ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
             q_tile(), ptx_shared_address(s.k[k.stage]), scores);
@@ -333,7 +332,7 @@ struct consumer {
     __device__ __forceinline__ void next_tile(const position &at, int index)
     {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
-        take_turn<P>(group);
+        take_turn(group);
         ptx_registers_fence(rows.out);
         ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
@@ -554,12 +553,15 @@ std::vector<unsigned> hand_out(const arguments &a, unsigned grid)
     return order;
 }
 
+/* Waits, because cudaMemcpy returns when a small pageable source has been staged,
+ * and run's stream may be one that does not wait for the default stream. */
 int upload(const std::vector<unsigned> &order, unsigned **entries)
 {
     size_t bytes = order.size() * sizeof order[0];
     cudaError_t error = cudaMalloc(reinterpret_cast<void **>(entries), bytes);
     if (error != cudaSuccess) return error;
     error = cudaMemcpy(*entries, order.data(), bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error != cudaSuccess) cudaFree(*entries);
     return error;
 }
@@ -640,18 +642,25 @@ int launch_shape(const attention_forward_args &args, const void *state, kernel_s
                                : launch<T, 64, 3, true>(args, order, stream);
 }
 
+/* Remembered for the device that was asked last, as a copy cannot be part of a
+ * capture, and an error is not. */
 bool has_body()
 {
-    int built = 0;
-    return cudaMemcpyFromSymbol(&built, built_for_wgmma, sizeof built) == cudaSuccess && built;
+    static thread_local int known_device = -1, built;
+    int device;
+    if (cudaGetDevice(&device) != cudaSuccess) return false;
+    if (device == known_device) return built;
+    known_device = -1;
+    if (cudaMemcpyFromSymbol(&built, built_for_wgmma, sizeof built) != cudaSuccess) return false;
+    known_device = device;
+    return built;
 }
 
 } // namespace
 
 const char *attention_wgmma_unsupported_shape(const attention_shape &s)
 {
-    static const bool built = has_body();
-    if (!built) return "wgmma needs code for sm_90a, and this GPU or this build has none";
+    if (!has_body()) return "wgmma needs code for sm_90a, and this GPU or this build has none";
     if (s.head_dim != 64 && s.head_dim != 80 && s.head_dim != 128)
         return "wgmma takes head_dim 64, 80 and 128";
     return s.tokens > INT32_MAX - 256 ? "wgmma takes fewer than 2^31 - 256 tokens" : nullptr;

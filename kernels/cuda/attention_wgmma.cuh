@@ -44,8 +44,9 @@ struct ring {
 };
 static_assert(STAGES == 2, "ring::advance");
 
-/* Which consumer this warpgroup is, the loader being the first. Taken from lane 0, so that the compiler knows it to be one for all lanes and
- * computes descriptors in uniform registers. */
+/* Which consumer this warpgroup is; the first is the loader. Taken from lane 0, so
+ * that the compiler knows it to be one for all lanes and computes descriptors in
+ * uniform registers. */
 __device__ __forceinline__ int consumer_group()
 {
     return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / GROUP_THREADS) - 1, 0);

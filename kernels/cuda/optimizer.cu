@@ -61,7 +61,9 @@ static int grid_blocks(int blocks_per_sm, unsigned *blocks)
     return error;
 }
 
-/* Device memory of the table, filled from `slices`. */
+/* Device memory of the table, filled from `slices`. Waits, because a memset and a
+ * copy from pageable memory may return before they are done, and run's stream may
+ * be one that does not wait for the default stream. */
 static int upload(const optimizer_tensor *slices, optimizer_table *table)
 {
     size_t slice_bytes = table->count * sizeof *slices;
@@ -70,6 +72,7 @@ static int upload(const optimizer_tensor *slices, optimizer_table *table)
     if (!error) error = cudaMalloc(&table->arrived, sizeof(unsigned));
     if (!error) error = cudaMemset(table->arrived, 0, sizeof(unsigned));
     if (!error) error = cudaMemcpy(table->slices, slices, slice_bytes, cudaMemcpyHostToDevice);
+    if (!error) error = cudaStreamSynchronize(nullptr);
     return error;
 }
 

@@ -1,6 +1,7 @@
 /*
  * ptx.cuh - one wrapper per PTX instruction that CUDA C++ has no word for.
- * sm_80 and later, the last part sm_90a. Shared memory addresses are 32-bit, from ptx_shared_address.
+ * sm_80 and later, the last part sm_90a. Shared memory addresses are 32-bit, from
+ * ptx_shared_address.
  */
 #ifndef KERNEL_PTX_CUH
 #define KERNEL_PTX_CUH

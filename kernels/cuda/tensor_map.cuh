@@ -42,11 +42,12 @@ inline int tensor_map_encode(CUtensorMap *map, const tensor_4d &tensor, kernel_d
     cuuint64_t pitches[3];
     for (int i = 0; i < 3; i++) pitches[i] = static_cast<cuuint64_t>(tensor.strides[i]) * 2;
     const cuuint32_t box[4] = {64, rows, 1, 1}, every[4] = {1, 1, 1, 1};
-    CUresult result = encode(
-        map, dtype == KERNEL_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-        4, const_cast<void *>(tensor.data), tensor.sizes, pitches, box, every,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUtensorMapDataType type = dtype == KERNEL_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    CUresult result =
+        encode(map, type, 4, const_cast<void *>(tensor.data), tensor.sizes, pitches, box, every,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS) return cudaErrorInvalidValue;
     return KERNEL_OK;
 }

@@ -69,6 +69,9 @@ everything_but_the_sanitizer() {
     odd='b=1 h=1 t=1 d=64 causal=1; b=2 h=3 t=127 d=64 causal=1; b=2 h=3 t=129 d=128 causal=0;
          b=1 h=2 t=129 d=64 causal=0; b=1 h=2 t=200 d=80 causal=1; b=1 h=2 t=65 d=17 causal=0;
          b=1 h=1 t=1025 d=128 causal=1'
+    # More blocks of rows than multiprocessors: persistent blocks take several.
+    odd="$odd; b=7 h=13 t=321 d=64 causal=1; b=1 h=23 t=2100 d=64 causal=1;
+         b=3 h=31 t=400 d=64 causal=0; b=3 h=31 t=257 d=80 causal=1; b=3 h=31 t=257 d=128 causal=0"
     verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
     verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
     verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
@@ -158,6 +161,9 @@ if command -v compute-sanitizer > /dev/null; then
     for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block ceilings}; do
         sanitize "$suite"
     done
+elif [ -n "${SANITIZE:-}" ]; then
+    echo "run.sh: SANITIZE needs compute-sanitizer" >&2
+    exit 2
 fi
 
 echo "1..$count"
