@@ -2,6 +2,7 @@
 # test_makefile.sh - which backend and which code the Makefile chooses, with
 # tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
 set -u
+unset MAKEFLAGS MAKEOVERRIDES BACKEND # of a make that runs this
 cd "$(dirname "$0")/.."
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

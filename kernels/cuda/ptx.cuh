@@ -124,21 +124,6 @@ __device__ __forceinline__ void ptx_add_to_global(float *sums, const float (&val
 #endif
 }
 
-/* ld.global.nc with an L2 policy of evict_last: 16 bytes of memory that the
- * kernel does not write, to be kept in the L2 cache when others must go. */
-__device__ __forceinline__ uint4 ptx_load_to_keep(const uint4 *global)
-{
-    uint4 value;
-    asm("{\n"
-        ".reg .b64 policy;\n"
-        "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n"
-        "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy;\n"
-        "}"
-        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-        : "l"(global));
-    return value;
-}
-
 /* ex2.approx.ftz: 2^x to 2 units in the last place, 0 for -infinity; exp2f
  * without its handling of subnormal results. */
 __device__ __forceinline__ float ptx_exp2(float x)

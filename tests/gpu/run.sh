@@ -40,6 +40,15 @@ verifies() { # verifies NAME PROGRAM ARGUMENTS...: all rows ok, or unsupported
     report $? "$name verifies" "$work/log"
 }
 
+# All of them could be unsupported; on the GPU that they are for they are not.
+runs_on() { # runs_on CAPABILITY VARIANT: rows of the last file
+    variant_column=$(column "$work/out.csv" variant)
+    status_column=$(column "$work/out.csv" status)
+    grep -q ",$1," "$work/out.csv" || return 0
+    cut -d, -f"$variant_column","$status_column" "$work/out.csv" | grep -qx "$2,ok"
+    report $? "$2 runs on compute capability $1"
+}
+
 ends_as() { # ends_as CASE STATUS [FLAG]: in the file of the guards
     case_column=$(column "$work/guards.csv" case)
     status_column=$(column "$work/guards.csv" status)
@@ -73,6 +82,7 @@ everything_but_the_sanitizer() {
     odd="$odd; b=7 h=13 t=321 d=64 causal=1; b=1 h=23 t=2100 d=64 causal=1;
          b=3 h=31 t=400 d=64 causal=0; b=3 h=31 t=257 d=80 causal=1; b=3 h=31 t=257 d=128 causal=0"
     verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
+    runs_on 9.0 wgmma
     verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
     verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
     verifies "memcpy in every mode" "$build/memcpy" --mode all --shape 'bytes=1048579'
