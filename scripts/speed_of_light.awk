@@ -3,7 +3,9 @@
 # table: for each case of the list the fastest variant of the suites, the fastest of
 # PyTorch's (their names begin with torch-), and the device's ceiling with the share
 # of it that is reached. Medians over the runs of median_us; only rows that are ok
-# and cold. Splits at plain commas: in such a row no field has one.
+# and cold, and of the suites' rows only those of the sittings (one campaign on one
+# card) that PyTorch has too, where there are any: cards and days differ. Splits at
+# plain commas: in such a row no field has one.
 #
 # The ceiling is what the ceilings suite reached on this device: the bandwidth of a
 # copy (of a triad where no copy was measured) and the matrix product of the dtype;
@@ -37,7 +39,11 @@ side == "own" && $(column["case"]) ~ /^(bandwidth\.(copy|triad)|gemm\.nn)$/ { ad
 
 line in wanted {
     id = add(side)
-    if (side == "torch") versions[$(column["compiler"])] = 1
+    sitting[id, count[id]] = $(column["suite"]) SUBSEP $(column["campaign"]) SUBSEP $(column["uuid"])
+    if (side == "torch") {
+        versions[$(column["compiler"])] = 1
+        shared[sitting[id, count[id]]] = 1
+    }
     if ($(column["flags"]) ~ /(^| )ungated( |$)/) ungated[id] = 1
 }
 
@@ -47,6 +53,18 @@ function add(kind,    id) {
     bytes[line] = $(column["bytes"]) + 0
     flops[line] = $(column["flops"]) + 0
     return id
+}
+
+# Of the suites' values those of the shared sittings, or all if none is.
+function keep_shared(    id, part, i, kept) {
+    for (id in count) {
+        split(id, part, SUBSEP)
+        if (part[1] != "own") continue
+        kept = 0
+        for (i = 1; i <= count[id]; i++)
+            if (sitting[id, i] in shared) values[id, ++kept] = values[id, i]
+        if (kept > 0) count[id] = kept
+    }
 }
 
 # The id of the fastest variant of a line, "" if there is none; its median is in `us`.
@@ -112,6 +130,7 @@ function print_line(line,    own, own_us, torch, bound, word, unknown) {
 
 END {
     find_ceilings()
+    keep_shared()
     print "| case | dtype | shape | gpubench, us | it reaches | PyTorch, us | gpubench / PyTorch | ceiling | reached |"
     print "|---|---|---|---:|---:|---:|---:|---:|---:|"
     for (i = 1; i <= list_length; i++) print_line(list[i])
