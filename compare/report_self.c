@@ -23,6 +23,18 @@ static void print_self_csv(FILE *out, const struct self_result *result, const st
     }
 }
 
+/* Of all splits together, as a family of many cases has more chances to be wrong. */
+static void print_self_verdicts(FILE *out, const struct self_result *result)
+{
+    size_t verdicts = 0, alarms = 0;
+    for (size_t i = 0; i < result->case_count; i++) {
+        verdicts += result->cases[i].splits;
+        alarms += result->cases[i].alarms;
+    }
+    fprintf(out, "verdicts on single cases in them: %zu; false alarms: %zu (%.3f %%)\n", verdicts, alarms,
+            share(alarms, verdicts));
+}
+
 static void print_self_totals(FILE *out, const struct self_result *result)
 {
     fprintf(out, "%zu cases, %zu process runs", result->case_count, result->runs);
@@ -31,6 +43,7 @@ static void print_self_totals(FILE *out, const struct self_result *result)
     fprintf(out, "\n%s: %zu; with a false alarm: %zu (%.2f %%)\n",
             result->every_split ? "balanced splits, every one" : "balanced splits, drawn at random", result->splits,
             result->alarms, share(result->alarms, result->splits));
+    print_self_verdicts(out, result);
     if (result->campaigns > 0)
         fprintf(out, "campaigns, each against the others: %zu; with a false alarm: %zu (%.2f %%)\n",
                 result->campaigns, result->campaign_alarms, share(result->campaign_alarms, result->campaigns));

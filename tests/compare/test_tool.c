@@ -298,6 +298,7 @@ static void variants_and_self(void **state)
     assert_says(output, "2 cases: 1 slower, 1 faster\n");
     assert_int_equal(run("--self variants.csv"), 0);
     assert_says(output, "balanced splits, every one: 20; with a false alarm: 0 (0.00 %)");
+    assert_says(output, "verdicts on single cases in them: 60; false alarms: 0 (0.000 %)");
     assert_int_equal(run("--self variants.csv --format csv"), 0);
     assert_says(output, "suite,copy,naive,cuda,f32,n=1,cold,6,20,0\n");
 }
