@@ -20,7 +20,8 @@
  * block's place than a multiplication.
  *
  * Bound by those latencies, at hundreds of heads by the K and V that each row
- * block fetches anew from the L2 cache.
+ * block fetches anew from the L2 cache. A launch of it for a single token takes
+ * three quarters of the time that 48 heads of 128 tokens take on an H100.
  */
 #include "attention_mma.cuh"
 

@@ -14,7 +14,9 @@
  *              plain product and the kernels of variant 1.
  *
  * Both are bound by the tensor cores (f32: the CUDA cores) at thousands of
- * tokens; at hundreds by reading the weights and by the last wave of tiles.
+ * tokens; at hundreds by reading the weights and by the last wave of tiles. On an
+ * H100, bf16, 8192 tokens, forward: cublaslt reaches 0.83 of the ceiling (README)
+ * at width 768, 0.92 at 4096.
  *
  * Not deterministic across processes: cublaslt may choose another algorithm.
  */
