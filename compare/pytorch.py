@@ -30,8 +30,9 @@ really moves. The variants:
     torch-sdpa-NAME   scaled_dot_product_attention held to one backend
     torch-pinned, torch-pageable   which host memory a copy has at its end
 
-Not here: block.part (PyTorch has no such seams), and f32 and tf32 attention on
-the backends that take halves only.
+Not here: block.part (PyTorch has no such seams), memcpy's .bidirectional,
+.overlap and .peer, and f32 and tf32 attention on the backends that take halves
+only.
 
 What differs from the suites' own work, in PyTorch's favour or against it:
 
