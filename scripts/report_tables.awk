@@ -12,7 +12,7 @@ $1 != suite { next }
 }
 
 $8 != "ok" {
-    bad[$2] = bad[$2] "<tr><th scope=\"row\">" html($7 " " $3 " " $5 " " $4) "</th><td>" html($8) \
+    bad[$2] = bad[$2] "<tr><th scope=\"row\">" html($7 " " $3 " " $6 " " $4) "</th><td>" html($8) \
               "</td><td class=\"text\">" html($15) "</td></tr>\n"
     next
 }
