@@ -16,15 +16,21 @@ prepare() {
     rm -f "$1"
 }
 
+# refuse_other_columns MEASURED BASELINE: ends with status 2 if the baseline is
+# there and its columns are others.
+refuse_other_columns() {
+    if [ -e "$2" ] && [ "$(head -1 "$2")" != "$(head -1 "$1")" ]; then
+        echo "$2 has other columns than $1: move it away to start anew" >&2
+        exit 2
+    fi
+}
+
 # append MEASURED BASELINE: the rows of one file to the other, which need not be
-# there yet. Status 2 if their columns differ.
+# there yet.
 append() {
+    refuse_other_columns "$1" "$2"
     mkdir -p "$(dirname "$2")"
     if [ -e "$2" ]; then
-        if [ "$(head -1 "$2")" != "$(head -1 "$1")" ]; then
-            echo "$2 has other columns than $1: move it away to start anew" >&2
-            exit 2
-        fi
         { cat "$2"; tail -n +2 "$1"; } > "$2.new"
     else
         cp "$1" "$2.new"

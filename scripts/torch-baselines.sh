@@ -22,6 +22,11 @@ mkdir results/torch
 awk -F, 'NR == 1 { header = $0; for (i = 1; i <= NF; i++) if ($i == "suite") suite = i; next }
          !($suite in known) { known[$suite] = 1; print header > ("results/torch/" $suite ".csv") }
          { print > ("results/torch/" $suite ".csv") }' "$measured"
+# All or none: a campaign that lacks suites would look complete.
+for file in results/torch/*.csv; do
+    [ -e "$file" ] || exit "$status" # no rows at all
+    refuse_other_columns "$file" "$folder/$(basename "$file")"
+done
 for file in results/torch/*.csv; do
     append "$file" "$folder/$(basename "$file")"
 done
