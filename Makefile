@@ -216,8 +216,8 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o): $(TESTS)/%.o: kernels/cuda/%.cu
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -Itests/fake_cuda -MMD -MP \
 	  -x c++ -c $< -o $@
 
-$(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c tests/fake_cuda/fake_cuda.c \
-  $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a
+$(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
+  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/%,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
