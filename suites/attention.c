@@ -322,18 +322,6 @@ static int64_t gradient_rows_to_check(const attention_shape *s)
     return affordable < 8 ? 8 : affordable > 256 ? 256 : affordable;
 }
 
-/* Half of a causal sample are early rows. Their gradients are the large ones,
- * and what rounding leaves of row 0's dq, which is 0, has their size too: held
- * against late rows alone it would look like an error. */
-static int64_t sample_gradient_rows(const attention_shape *s, uint64_t seed, int64_t *rows)
-{
-    enum { EARLY = 16 };
-    int64_t wanted = gradient_rows_to_check(s), early = 0;
-    if (s->causal && s->tokens > EARLY)
-        early = suite_sample_indices(seed, EARLY, wanted / 2, rows);
-    return early + suite_sample_indices(seed, s->tokens, wanted - early, rows + early);
-}
-
 static int check_gradients(const suite_case *c, gpubench *bench, gradient_check *g)
 {
     const attention_backward_args *args = c->args;
@@ -344,7 +332,8 @@ static int check_gradients(const suite_case *c, gpubench *bench, gradient_check 
     int code = 0;
     head_count = suite_sample_indices(seed, s->batch * s->heads, 4, heads);
     for (int64_t i = 0; i < head_count && code == 0; i++) {
-        g->row_count = sample_gradient_rows(s, seed + (uint64_t)i, g->rows);
+        g->row_count = suite_sample_indices(seed + (uint64_t)i, s->tokens,
+                                            gradient_rows_to_check(s), g->rows);
         code = check_gradients_of_head(c, bench, g, heads[i], errors);
     }
     return code ? code : check_errors(c, bench, errors);

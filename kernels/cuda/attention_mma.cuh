@@ -257,4 +257,36 @@ __device__ __forceinline__ void store_staged(char *out, int64_t pitch, const cha
     }
 }
 
+/* ---- which instance of a forward kernel ------------------------------------------ */
+
+/* Launch<T, D, CAUSAL>::launch(args, stream) for what the arguments ask for:
+ * f16 or bf16, head_dim 64, 80 or 128. */
+template <template <typename, int, bool> class Launch, typename T, int D>
+int launch_for_mask(const attention_forward_args &args, kernel_stream stream)
+{
+    return args.shape.causal ? Launch<T, D, true>::launch(args, stream)
+                             : Launch<T, D, false>::launch(args, stream);
+}
+
+template <template <typename, int, bool> class Launch, typename T>
+int launch_for_head_dim(const attention_forward_args &args, kernel_stream stream)
+{
+    switch (args.shape.head_dim) {
+    case 64: return launch_for_mask<Launch, T, 64>(args, stream);
+    case 80: return launch_for_mask<Launch, T, 80>(args, stream);
+    case 128: return launch_for_mask<Launch, T, 128>(args, stream);
+    default: return KERNEL_ERROR_ARGUMENT;
+    }
+}
+
+template <template <typename, int, bool> class Launch>
+int launch_for(const attention_forward_args &args, kernel_stream stream)
+{
+    switch (args.dtype) {
+    case KERNEL_F16: return launch_for_head_dim<Launch, __half>(args, stream);
+    case KERNEL_BF16: return launch_for_head_dim<Launch, __nv_bfloat16>(args, stream);
+    default: return KERNEL_ERROR_ARGUMENT;
+    }
+}
+
 #endif

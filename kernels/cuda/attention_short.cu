@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(THREADS<ROW_TILES>, 1)
 }
 
 template <typename T, int D, int ROW_TILES, bool CAUSAL>
-int launch(const attention_forward_args &args, kernel_stream stream)
+int launch_kernel(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
     if (!attention_fits_grid(s.batch)) return KERNEL_ERROR_ARGUMENT;
@@ -266,33 +266,18 @@ int launch(const attention_forward_args &args, kernel_stream stream)
 
 /* Blocks of 64 rows where they have so many rows and fill the device. */
 template <typename T, int D, bool CAUSAL>
-int launch_rows(const attention_forward_args &args, kernel_stream stream)
-{
-    const attention_shape &s = args.shape;
-    bool fills;
-    int64_t blocks = attention_ceil_div(s.tokens, 64) * s.batch * s.heads;
-    cudaError_t error = attention_fills_device(blocks, &fills);
-    if (error != cudaSuccess) return error;
-    return fills && s.tokens > 32 ? launch<T, D, 4, CAUSAL>(args, stream)
-                                  : launch<T, D, 2, CAUSAL>(args, stream);
-}
-
-template <typename T, int D>
-int launch_causal(const attention_forward_args &args, kernel_stream stream)
-{
-    return args.shape.causal ? launch_rows<T, D, true>(args, stream)
-                             : launch_rows<T, D, false>(args, stream);
-}
-
-template <typename T>
-int launch_dim(const attention_forward_args &args, kernel_stream stream)
-{
-    switch (args.shape.head_dim) {
-    case 64: return launch_causal<T, 64>(args, stream);
-    case 80: return launch_causal<T, 80>(args, stream);
-    default: return launch_causal<T, 128>(args, stream);
+struct by_rows {
+    static int launch(const attention_forward_args &args, kernel_stream stream)
+    {
+        const attention_shape &s = args.shape;
+        bool fills;
+        int64_t blocks = attention_ceil_div(s.tokens, 64) * s.batch * s.heads;
+        cudaError_t error = attention_fills_device(blocks, &fills);
+        if (error != cudaSuccess) return error;
+        return fills && s.tokens > 32 ? launch_kernel<T, D, 4, CAUSAL>(args, stream)
+                                      : launch_kernel<T, D, 2, CAUSAL>(args, stream);
     }
-}
+};
 
 } // namespace
 
@@ -311,9 +296,5 @@ int attention_short_run(const void *args, void *, void *, kernel_stream stream)
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     if (!attention_is_valid(a.shape) || attention_short_unsupported(args))
         return KERNEL_ERROR_ARGUMENT;
-    switch (a.dtype) {
-    case KERNEL_F16: return launch_dim<__half>(a, stream);
-    case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
-    }
+    return launch_for<by_rows>(a, stream);
 }
