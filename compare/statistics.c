@@ -284,6 +284,8 @@ struct variance moderated_variance(struct variance own, struct variance prior)
         return own;
     if (isinf(prior.degrees))
         return prior;
+    if (own.value > prior.value && own.degrees > prior.degrees)
+        return own;
     double degrees = own.degrees + prior.degrees;
     double value = (own.degrees * own.value + prior.degrees * prior.value) / degrees;
     return (struct variance){value, degrees};

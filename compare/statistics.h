@@ -68,7 +68,13 @@ bool holm_adjust(double *p_values, size_t count);
  * freedom do not take part. Fewer than three leave degrees = 0: no prior. */
 struct variance variance_prior(const struct variance *variances, size_t count);
 
-/* The posterior of one variance under that prior, Smyth (2004), section 3. */
+/* The posterior of one variance under that prior, Smyth (2004), section 3;
+ * but a variance above the prior's stays as it is where it has more degrees of
+ * freedom: where spreads differ that much from case to case, a case that
+ * spreads widely does so by nature, and what others spread is no excuse to
+ * believe it quieter. (Phipson, Lee, Majewski, Alexander and Smyth 2016,
+ * "Robust hyperparameter estimation protects against hypervariable genes",
+ * mend the same by fitting a prior for each outlier.) */
 struct variance moderated_variance(struct variance own, struct variance prior);
 
 /* The degrees of freedom of first + second, two independent weighted

@@ -145,6 +145,19 @@ static void priors_of_variances(void **state)
     assert_near(mixed.degrees, 40.0, 0.0);
 }
 
+/* A prior of 2 degrees beside a case of 8: it may add to a spread, by
+ * (8 * 1 + 2 * 11) / 10 = 3, but take nothing away from one. */
+static void weak_priors_only_add(void **state)
+{
+    (void)state;
+    struct variance quiet = moderated_variance((struct variance){1.0, 8.0}, (struct variance){11.0, 2.0});
+    assert_near(quiet.value, 3.0, 1e-15);
+    assert_near(quiet.degrees, 10.0, 0.0);
+    struct variance noisy = moderated_variance((struct variance){11.0, 8.0}, (struct variance){1.0, 2.0});
+    assert_near(noisy.value, 11.0, 0.0);
+    assert_near(noisy.degrees, 8.0, 0.0);
+}
+
 static void satterthwaite(void **state)
 {
     (void)state;
@@ -159,7 +172,8 @@ int main(void)
         cmocka_unit_test(tails_at_the_ends),          cmocka_unit_test(gamma_derivatives),
         cmocka_unit_test(means_and_squares),          cmocka_unit_test(quantiles_of_samples),
         cmocka_unit_test(the_fence_takes_only_far_values), cmocka_unit_test(holm_steps_down),
-        cmocka_unit_test(priors_of_variances),        cmocka_unit_test(satterthwaite),
+        cmocka_unit_test(priors_of_variances),
+        cmocka_unit_test(weak_priors_only_add),        cmocka_unit_test(satterthwaite),
     };
     return cmocka_run_group_tests_name("compare: statistics", tests, NULL, NULL);
 }
