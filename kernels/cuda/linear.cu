@@ -5,7 +5,9 @@
  * 2. timed     cublasLtMatmul with the fastest of the algorithms that its
  *              heuristic proposes, with the epilogue inside or outside: the
  *              whole step is timed, since an epilogue that slows the product
- *              by more than a kernel of its own is no gain.
+ *              by more than a kernel of its own is no gain. A few runs of each
+ *              leave the finalists, which then take turns: two processes should
+ *              choose alike, lest a suite's runs differ by what was chosen.
  *
  * Teaches that the heuristic's first proposal is often not its fastest, and
  * what an epilogue saves. Bound by the tensor cores (f32: by the CUDA cores)
@@ -15,6 +17,7 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -27,6 +30,9 @@ constexpr size_t ALIGNMENT = 256; /* what cuBLASLt wants of a workspace */
 constexpr int CANDIDATES = 16;    /* asked of the heuristic */
 constexpr int TIMED_RUNS = 5;     /* of a candidate; the least counts */
 constexpr float HOPELESS = 1.15f; /* times the best: not timed again */
+constexpr float FINALIST = 1.06f; /* times the best: takes part in the final */
+constexpr int FINAL_RUNS = 15;    /* of a finalist; the median counts */
+constexpr float AS_GOOD = 1.01f;  /* times the best median: the earlier proposal is taken */
 constexpr float ONE = 1.0f, ZERO = 0.0f;
 
 /* The libraries' names for the elements and for the arithmetic. */
@@ -355,18 +361,30 @@ int propose(cublasLtHandle_t lt, const linear_plan &plan,
     return linear_error(status);
 }
 
-/* What is best so far. */
+/* One way to do a problem's product, and what it took. */
 struct choice {
-    float milliseconds;
     bool fused;
     cublasLtMatmulAlgo_t algorithm;
+    float milliseconds;
 };
+
+/* The plan that does it. Destroyed by the caller, also after an error. */
+int plan_by(const choice &way, const linear_problem &problem, linear_plan *plan)
+{
+    *plan = {};
+    plan->problem = problem;
+    plan->by_lt = true;
+    plan->fused = way.fused;
+    plan->algorithm = way.algorithm;
+    return describe(plan);
+}
 
 bool is_cuda_error(int code) { return code > 0 && code < KERNEL_ERROR_CUBLAS; }
 
-/* Times every proposal for the plan. One that the library then refuses to run
- * is passed over. */
-int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, choice *best)
+/* Times every proposal for the plan and appends those that run to tried: the
+ * library refuses some of its own. */
+int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, float *best,
+                  std::vector<choice> *tried)
 {
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
     int count;
@@ -376,11 +394,12 @@ int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, choi
         float milliseconds;
         if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
         plan->algorithm = results[i].algo;
-        int code = time_candidate(handle, t, *plan, best->milliseconds, &milliseconds);
+        int code = time_candidate(handle, t, *plan, *best, &milliseconds);
         if (is_cuda_error(code)) error = code;
         if (code >= KERNEL_ERROR_CUBLAS) cudaGetLastError(); /* a refused launch may leave one */
-        if (code == KERNEL_OK && milliseconds < best->milliseconds)
-            *best = {milliseconds, plan->fused, results[i].algo};
+        if (code != KERNEL_OK) continue;
+        tried->push_back({plan->fused, results[i].algo, milliseconds});
+        *best = std::min(*best, milliseconds);
     }
     return error;
 }
@@ -388,29 +407,83 @@ int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, choi
 /* With the epilogue inside the product or outside. A library that cannot
  * describe the fused one does without. */
 int try_way(cublasHandle_t handle, const trial &t, const linear_problem &problem, bool fused,
-            choice *best)
+            float *best, std::vector<choice> *tried)
 {
-    linear_plan plan = {};
-    plan.problem = problem;
-    plan.by_lt = true;
-    plan.fused = fused;
-    int error = describe(&plan);
-    if (!error) error = try_proposals(handle, t, &plan, best);
+    linear_plan plan;
+    int error = plan_by({fused, {}, 0.0f}, problem, &plan);
+    if (!error) error = try_proposals(handle, t, &plan, best, tried);
     linear_plan_destroy(&plan);
     return fused && !is_cuda_error(error) ? KERNEL_OK : error;
+}
+
+float median_of(std::vector<float> values)
+{
+    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/* One after the other, round by round, so that a clock that sinks meanwhile
+ * sinks for all. */
+int time_in_turns(cublasHandle_t handle, const trial &t, const std::vector<linear_plan> &plans,
+                  std::vector<choice> *finalists)
+{
+    std::vector<std::vector<float>> times(plans.size(), std::vector<float>(FINAL_RUNS));
+    for (size_t round = 0; round < FINAL_RUNS; round++)
+        for (size_t i = 0; i < plans.size(); i++) {
+            int error = time_once(handle, t, plans[i], &times[i][round]);
+            if (error) return error;
+        }
+    for (size_t i = 0; i < plans.size(); i++) (*finalists)[i].milliseconds = median_of(times[i]);
+    return KERNEL_OK;
+}
+
+int time_finalists(cublasHandle_t handle, const trial &t, const linear_problem &problem,
+                   std::vector<choice> *finalists)
+{
+    std::vector<linear_plan> plans(finalists->size());
+    int error = KERNEL_OK;
+    for (size_t i = 0; i < plans.size() && !error; i++)
+        error = plan_by((*finalists)[i], problem, &plans[i]);
+    if (!error) error = time_in_turns(handle, t, plans, finalists);
+    for (linear_plan &plan : plans) linear_plan_destroy(&plan);
+    return error;
+}
+
+/* The first that is as good as the best: of two that differ by less than
+ * timing tells, every process takes the same. */
+const choice &first_as_good(const std::vector<choice> &finalists)
+{
+    float best = INFINITY;
+    for (const choice &one : finalists) best = std::min(best, one.milliseconds);
+    return *std::find_if(finalists.begin(), finalists.end(), [best](const choice &one) {
+        return one.milliseconds <= AS_GOOD * best;
+    });
+}
+
+int hold_trials(cublasHandle_t handle, const trial &t, const linear_problem &problem, choice *best)
+{
+    float least = INFINITY;
+    std::vector<choice> tried, finalists;
+    int error = KERNEL_OK;
+    if (problem.epilogue != LINEAR_PLAIN)
+        error = try_way(handle, t, problem, true, &least, &tried);
+    if (!error) error = try_way(handle, t, problem, false, &least, &tried);
+    for (const choice &one : tried)
+        if (one.milliseconds <= FINALIST * least) finalists.push_back(one);
+    if (!error && finalists.empty()) error = linear_error(CUBLAS_STATUS_NOT_SUPPORTED);
+    if (!error) error = time_finalists(handle, t, problem, &finalists);
+    if (!error) *best = first_as_good(finalists);
+    return error;
 }
 
 int choose_by_timing(cublasHandle_t handle, const linear_problem &problem, choice *best)
 {
     trial t = {};
-    best->milliseconds = INFINITY;
     int error = trial_begin(&t, problem);
-    if (!error && problem.epilogue != LINEAR_PLAIN)
-        error = try_way(handle, t, problem, true, best);
-    if (!error) error = try_way(handle, t, problem, false, best);
+    if (!error) error = hold_trials(handle, t, problem, best);
     trial_end(&t);
-    if (error) return error;
-    return best->milliseconds < INFINITY ? KERNEL_OK : linear_error(CUBLAS_STATUS_NOT_SUPPORTED);
+    return error;
 }
 
 /* What was chosen for a problem stays chosen in this process: a block's parts,
@@ -457,11 +530,7 @@ int linear_plan_create(cublasHandle_t handle, const linear_problem &problem, lin
     if (way == LINEAR_SEPARATE) return KERNEL_OK;
     choice best;
     int error = choose_once(handle, problem, &best);
-    if (error) return error;
-    plan->by_lt = true;
-    plan->fused = best.fused;
-    plan->algorithm = best.algorithm;
-    return describe(plan);
+    return error ? error : plan_by(best, problem, plan);
 }
 
 void linear_plan_destroy(linear_plan *plan)
