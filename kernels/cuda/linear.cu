@@ -33,6 +33,7 @@ constexpr float HOPELESS = 1.15f; /* times the best: not timed again */
 constexpr float FINALIST = 1.06f; /* times the best: takes part in the final */
 constexpr int FINAL_RUNS = 15;    /* of a finalist; the median counts */
 constexpr float AS_GOOD = 1.01f;  /* times the best median: the earlier proposal is taken */
+constexpr int FLUSHES = 4;        /* before a run: a host that is slow now and then is hidden too */
 constexpr float ONE = 1.0f, ZERO = 0.0f;
 
 /* The libraries' names for the elements and for the arithmetic. */
@@ -305,10 +306,12 @@ void trial_end(trial *t)
     if (t->stream) cudaStreamDestroy(t->stream);
 }
 
-/* One cold run of the step. The flush also hides the launches. */
+/* One cold run of the step. The flushes also hide the launches. */
 int time_once(cublasHandle_t handle, const trial &t, const linear_plan &plan, float *milliseconds)
 {
-    cudaError_t error = cudaMemsetAsync(t.flush, 1, t.flush_bytes, t.stream);
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < FLUSHES && error == cudaSuccess; i++)
+        error = cudaMemsetAsync(t.flush, 1, t.flush_bytes, t.stream);
     if (error == cudaSuccess) error = cudaEventRecord(t.start, t.stream);
     if (error != cudaSuccess) return error;
     int code = linear_run(handle, plan, t.operands, t.workspace, t.stream);
