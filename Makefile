@@ -94,8 +94,8 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool: plain C, without any of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu planted deps help \
-  clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
+.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
+  gpu-tests planted deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -119,6 +119,9 @@ torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
 compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)
 
+# What a suite's program is linked with beside its own object.
+SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
+
 define SUITE_RULES
 suite-$(1): $(BUILD)/$(1)
 	@mkdir -p results
@@ -130,8 +133,7 @@ baseline-$(1): $(BUILD)/$(1) $(COMPARE)
 compare-$(1): $(BUILD)/$(1) $(COMPARE)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
-$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o \
-    $(BUILD)/libkernels.a
+$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
 	$$(LINK)
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
@@ -248,7 +250,9 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
 
-test-gpu: all $(GPU_TESTS:%=$(BUILD)/tests/%)   ## what only a GPU can test
+gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
+
+test-gpu: gpu-tests   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)"
 
 # The norm suite with 5 % more work in one kernel and the healthy objects of all
@@ -262,14 +266,13 @@ $(PLANTED)/norm_vectorized.cu: kernels/cuda/norm_vectorized.cu tests/gpu/planted
 $(PLANTED)/norm_vectorized.o: $(PLANTED)/norm_vectorized.cu $(BUILD)/flags
 	$(NVCC) $(NVCCFLAGS) -Ikernels/cuda -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
-$(PLANTED)/norm: $(BUILD)/suites/norm.o $(BUILD)/suites/suite.o $(PLANTED)/norm_vectorized.o \
-  $(BUILD)/libkernels.a
+$(PLANTED)/norm: $(BUILD)/suites/norm.o $(PLANTED)/norm_vectorized.o $(SUITE_LINKS)
 	$(LINK)
 
 planted: $(BUILD)/norm $(PLANTED)/norm $(COMPARE)   ## what tests/gpu/planted.sh judges: is a slowdown of 5 % found?
 
-# cmocka: the test framework. gnuplot: the plots.
-PACKAGES := libcmocka-dev gnuplot-nox
+# cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
+PACKAGES := libcmocka-dev gnuplot-nox patch
 deps:   ## install what tests and plots need (apt; sudo if not root)
 	@if command -v apt-get > /dev/null; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
