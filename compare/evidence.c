@@ -130,12 +130,15 @@ static void choose_variances(struct summary baseline, struct summary current, do
         evidence->run_factor = fmax(evidence->run_factor, campaign_factor);
         return;
     }
-    double between_degrees = (double)(baseline.campaigns - 1);
+    double between_degrees = (double)(baseline.campaigns + current.campaigns - 2);
+    double between_squares = baseline.squares - baseline.squares_within + current.squares - current.squares_within;
     evidence->campaigns_counted = true;
     evidence->run_variance = within;
-    evidence->between_square = mean_square(baseline.squares - baseline.squares_within, between_degrees);
+    evidence->between_square = mean_square(between_squares, between_degrees);
     evidence->campaign_factor = campaign_factor;
-    evidence->runs_per_campaign = (double)evidence->baseline_runs * (1.0 - baseline.squared_weights) / between_degrees;
+    evidence->runs_per_campaign = ((double)evidence->baseline_runs * (1.0 - baseline.squared_weights) +
+                                   (double)evidence->current_runs * (1.0 - current.squared_weights)) /
+                                  between_degrees;
 }
 
 /* Sorts the values: what comes after needs no order. */

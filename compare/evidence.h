@@ -37,7 +37,7 @@ struct evidence {
     struct variance run_variance;
     double run_factor;              /* the share of run_variance in the change's variance */
     bool campaigns_counted;         /* the three below are only then set */
-    struct variance between_square; /* mean square between baseline campaigns */
+    struct variance between_square; /* mean square between the campaigns of a side */
     double campaign_factor;         /* as run_factor, for the variance between campaigns */
     double runs_per_campaign;       /* how often between_square holds that variance */
 };

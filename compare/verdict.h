@@ -8,10 +8,10 @@
  *  2. The change is the difference of the mean logarithms. Its standard error
  *     comes from the spread between runs, pooled over both sides. Where the
  *     baseline has three campaigns or more, the spread between campaigns is
- *     estimated too (one-way analysis of variance, by the method of moments:
- *     Searle, Casella and McCulloch 1992, "Variance Components", chapter 3)
- *     and counted for each campaign of either side; its degrees of freedom
- *     are Satterthwaite's.
+ *     estimated too (one-way analysis of variance within each side, by the
+ *     method of moments: Searle, Casella and McCulloch 1992, "Variance
+ *     Components", chapter 3) and counted for each campaign of either side;
+ *     its degrees of freedom are Satterthwaite's.
  *  3. The cases of one comparison lend each other what their spreads have in
  *     common (Smyth 2004, moderated variances): the variance between runs,
  *     and the ratio of the mean squares between and within campaigns. Where

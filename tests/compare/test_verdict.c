@@ -183,6 +183,29 @@ static void campaigns_are_counted_from_three(void **state)
     assert_true(pooled.standard_error < counted.standard_error / 2.0);
 }
 
+/* Two current campaigns of 101 and 107 say more of how campaigns spread than
+ * three of the baseline's that agree by chance. Both sides have 4 runs a campaign
+ * and the spread of a run is nothing beside theirs: the mean square of 2 + 1
+ * degrees is 8 (ln(107 / 101) / 2)^2 / 3. */
+static void current_campaigns_count_too(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = {.runs = 0}, current = {.runs = 0};
+    for (uint32_t campaign = 0; campaign < 3; campaign++)
+        for (size_t run = 0; run < 4; run++)
+            add_run(&baseline, run % 2 ? 100.01 : 99.99, campaign);
+    for (uint32_t campaign = 3; campaign < 5; campaign++)
+        for (size_t run = 0; run < 4; run++)
+            add_run(&current, (campaign == 3 ? 101.0 : 107.0) * (run % 2 ? 1.0001 : 0.9999), campaign);
+    struct evidence evidence = evidence_of(&baseline, &current, &rule);
+    double step = log(107.0 / 101.0) / 2.0;
+    assert_true(fabs(evidence.between_square.value - 8.0 * step * step / 3.0) < 1e-6);
+    assert_true(fabs(evidence.between_square.degrees - 3.0) < 1e-12);
+    assert_true(fabs(evidence.runs_per_campaign - 4.0) < 1e-12);
+    assert_int_not_equal(judge(baseline, current, &rule).verdict, VERDICT_SLOWER);
+}
+
 /* Variants measured in the same campaigns share their effects. */
 static void campaigns_in_common_cancel(void **state)
 {
@@ -264,6 +287,7 @@ int main(void)
         cmocka_unit_test(zero_spread),
         cmocka_unit_test(outliers),
         cmocka_unit_test(campaigns_are_counted_from_three),
+        cmocka_unit_test(current_campaigns_count_too),
         cmocka_unit_test(campaigns_in_common_cancel),
         cmocka_unit_test(campaigns_of_one_run),
         cmocka_unit_test(families),
