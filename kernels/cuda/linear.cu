@@ -5,9 +5,7 @@
  * 2. timed     cublasLtMatmul with the fastest of the algorithms that its
  *              heuristic proposes, with the epilogue inside or outside: the
  *              whole step is timed, since an epilogue that slows the product
- *              by more than a kernel of its own is no gain. A few runs of each
- *              leave the finalists, which then take turns: two processes should
- *              choose alike, lest a suite's runs differ by what was chosen.
+ *              by more than a kernel of its own is no gain.
  *
  * Teaches that the heuristic's first proposal is often not its fastest, and
  * what an epilogue saves. Bound by the tensor cores (f32: by the CUDA cores)
@@ -17,7 +15,6 @@
 
 #include <math.h>
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -30,10 +27,6 @@ constexpr size_t ALIGNMENT = 256; /* what cuBLASLt wants of a workspace */
 constexpr int CANDIDATES = 16;    /* asked of the heuristic */
 constexpr int TIMED_RUNS = 5;     /* of a candidate; the least counts */
 constexpr float HOPELESS = 1.15f; /* times the best: not timed again */
-constexpr float FINALIST = 1.06f; /* times the best: takes part in the final */
-constexpr int FINAL_RUNS = 15;    /* of a finalist; the median counts */
-constexpr float AS_GOOD = 1.01f;  /* times the best median: the earlier proposal is taken */
-constexpr int FLUSHES = 4;        /* before a run: a host that is slow now and then is hidden too */
 constexpr float ONE = 1.0f, ZERO = 0.0f;
 
 /* The libraries' names for the elements and for the arithmetic. */
@@ -306,12 +299,10 @@ void trial_end(trial *t)
     if (t->stream) cudaStreamDestroy(t->stream);
 }
 
-/* One cold run of the step. The flushes also hide the launches. */
+/* One cold run of the step. The flush also hides the launches. */
 int time_once(cublasHandle_t handle, const trial &t, const linear_plan &plan, float *milliseconds)
 {
-    cudaError_t error = cudaSuccess;
-    for (int i = 0; i < FLUSHES && error == cudaSuccess; i++)
-        error = cudaMemsetAsync(t.flush, 1, t.flush_bytes, t.stream);
+    cudaError_t error = cudaMemsetAsync(t.flush, 1, t.flush_bytes, t.stream);
     if (error == cudaSuccess) error = cudaEventRecord(t.start, t.stream);
     if (error != cudaSuccess) return error;
     int code = linear_run(handle, plan, t.operands, t.workspace, t.stream);
@@ -364,30 +355,18 @@ int propose(cublasLtHandle_t lt, const linear_plan &plan,
     return linear_error(status);
 }
 
-/* One way to do a problem's product, and what it took. */
+/* What is best so far. */
 struct choice {
+    float milliseconds;
     bool fused;
     cublasLtMatmulAlgo_t algorithm;
-    float milliseconds;
 };
-
-/* The plan that does it. Destroyed by the caller, also after an error. */
-int plan_by(const choice &way, const linear_problem &problem, linear_plan *plan)
-{
-    *plan = {};
-    plan->problem = problem;
-    plan->by_lt = true;
-    plan->fused = way.fused;
-    plan->algorithm = way.algorithm;
-    return describe(plan);
-}
 
 bool is_cuda_error(int code) { return code > 0 && code < KERNEL_ERROR_CUBLAS; }
 
-/* Times every proposal for the plan and appends those that run to tried: the
- * library refuses some of its own. */
-int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, float *best,
-                  std::vector<choice> *tried)
+/* Times every proposal for the plan. One that the library then refuses to run
+ * is passed over. */
+int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, choice *best)
 {
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
     int count;
@@ -397,12 +376,11 @@ int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, floa
         float milliseconds;
         if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
         plan->algorithm = results[i].algo;
-        int code = time_candidate(handle, t, *plan, *best, &milliseconds);
+        int code = time_candidate(handle, t, *plan, best->milliseconds, &milliseconds);
         if (is_cuda_error(code)) error = code;
         if (code >= KERNEL_ERROR_CUBLAS) cudaGetLastError(); /* a refused launch may leave one */
-        if (code != KERNEL_OK) continue;
-        tried->push_back({plan->fused, results[i].algo, milliseconds});
-        *best = std::min(*best, milliseconds);
+        if (code == KERNEL_OK && milliseconds < best->milliseconds)
+            *best = {milliseconds, plan->fused, results[i].algo};
     }
     return error;
 }
@@ -410,83 +388,29 @@ int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, floa
 /* With the epilogue inside the product or outside. A library that cannot
  * describe the fused one does without. */
 int try_way(cublasHandle_t handle, const trial &t, const linear_problem &problem, bool fused,
-            float *best, std::vector<choice> *tried)
+            choice *best)
 {
-    linear_plan plan;
-    int error = plan_by({fused, {}, 0.0f}, problem, &plan);
-    if (!error) error = try_proposals(handle, t, &plan, best, tried);
+    linear_plan plan = {};
+    plan.problem = problem;
+    plan.by_lt = true;
+    plan.fused = fused;
+    int error = describe(&plan);
+    if (!error) error = try_proposals(handle, t, &plan, best);
     linear_plan_destroy(&plan);
     return fused && !is_cuda_error(error) ? KERNEL_OK : error;
-}
-
-float median_of(std::vector<float> values)
-{
-    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-/* One after the other, round by round, so that a clock that sinks meanwhile
- * sinks for all. */
-int time_in_turns(cublasHandle_t handle, const trial &t, const std::vector<linear_plan> &plans,
-                  std::vector<choice> *finalists)
-{
-    std::vector<std::vector<float>> times(plans.size(), std::vector<float>(FINAL_RUNS));
-    for (size_t round = 0; round < FINAL_RUNS; round++)
-        for (size_t i = 0; i < plans.size(); i++) {
-            int error = time_once(handle, t, plans[i], &times[i][round]);
-            if (error) return error;
-        }
-    for (size_t i = 0; i < plans.size(); i++) (*finalists)[i].milliseconds = median_of(times[i]);
-    return KERNEL_OK;
-}
-
-int time_finalists(cublasHandle_t handle, const trial &t, const linear_problem &problem,
-                   std::vector<choice> *finalists)
-{
-    std::vector<linear_plan> plans(finalists->size());
-    int error = KERNEL_OK;
-    for (size_t i = 0; i < plans.size() && !error; i++)
-        error = plan_by((*finalists)[i], problem, &plans[i]);
-    if (!error) error = time_in_turns(handle, t, plans, finalists);
-    for (linear_plan &plan : plans) linear_plan_destroy(&plan);
-    return error;
-}
-
-/* The first that is as good as the best: of two that differ by less than
- * timing tells, every process takes the same. */
-const choice &first_as_good(const std::vector<choice> &finalists)
-{
-    float best = INFINITY;
-    for (const choice &one : finalists) best = std::min(best, one.milliseconds);
-    return *std::find_if(finalists.begin(), finalists.end(), [best](const choice &one) {
-        return one.milliseconds <= AS_GOOD * best;
-    });
-}
-
-int hold_trials(cublasHandle_t handle, const trial &t, const linear_problem &problem, choice *best)
-{
-    float least = INFINITY;
-    std::vector<choice> tried, finalists;
-    int error = KERNEL_OK;
-    if (problem.epilogue != LINEAR_PLAIN)
-        error = try_way(handle, t, problem, true, &least, &tried);
-    if (!error) error = try_way(handle, t, problem, false, &least, &tried);
-    for (const choice &one : tried)
-        if (one.milliseconds <= FINALIST * least) finalists.push_back(one);
-    if (!error && finalists.empty()) error = linear_error(CUBLAS_STATUS_NOT_SUPPORTED);
-    if (!error) error = time_finalists(handle, t, problem, &finalists);
-    if (!error) *best = first_as_good(finalists);
-    return error;
 }
 
 int choose_by_timing(cublasHandle_t handle, const linear_problem &problem, choice *best)
 {
     trial t = {};
+    best->milliseconds = INFINITY;
     int error = trial_begin(&t, problem);
-    if (!error) error = hold_trials(handle, t, problem, best);
+    if (!error && problem.epilogue != LINEAR_PLAIN)
+        error = try_way(handle, t, problem, true, best);
+    if (!error) error = try_way(handle, t, problem, false, best);
     trial_end(&t);
-    return error;
+    if (error) return error;
+    return best->milliseconds < INFINITY ? KERNEL_OK : linear_error(CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 /* What was chosen for a problem stays chosen in this process: a block's parts,
@@ -533,7 +457,11 @@ int linear_plan_create(cublasHandle_t handle, const linear_problem &problem, lin
     if (way == LINEAR_SEPARATE) return KERNEL_OK;
     choice best;
     int error = choose_once(handle, problem, &best);
-    return error ? error : plan_by(best, problem, plan);
+    if (error) return error;
+    plan->by_lt = true;
+    plan->fused = best.fused;
+    plan->algorithm = best.algorithm;
+    return describe(plan);
 }
 
 void linear_plan_destroy(linear_plan *plan)
