@@ -278,7 +278,7 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
 	  dpkg -s $(PACKAGES) > /dev/null 2>&1 || \
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
-	else echo 'deps: no apt-get here; install cmocka with its headers, and gnuplot'; fi
+	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
@@ -303,7 +303,7 @@ report: $(COMPARE)   ## results/ as one HTML page, with verdicts where a baselin
 	[ -d "$$folder" ] || folder=; \
 	scripts/report.sh results/report.html results $${folder:+"$$folder"}
 
-readme:   ## write the README's numbers anew from baselines/
+readme: $(COMPARE)   ## write the README's numbers anew from baselines/
 	@mkdir -p build
 	for folder in baselines/*/; do \
 	  scripts/readme.sh "$${folder%/}" > build/tables.new && mv build/tables.new "$${folder}README.md" || exit 1; \

@@ -106,6 +106,14 @@ static void collect(const struct metric *metric, struct row_span span, struct ru
     }
 }
 
+static size_t count_throttled(const struct runs *runs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        count += runs->rows[i]->throttled;
+    return count;
+}
+
 static struct side side_of(const struct runs *runs)
 {
     return (struct side){runs->costs, runs->campaigns, runs->count};
@@ -170,6 +178,8 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
     rule.campaigns_in_common = comparison->of_variants;
     if (!gather_evidence(side_of(old), side_of(new), &rule, scratch->far, &result->evidence))
         return false;
+    result->baseline_throttled = count_throttled(old);
+    result->current_throttled = count_throttled(new);
     result->baseline_median = median_value(old, scratch->far, scratch->sorted);
     result->current_median = median_value(new, NULL, scratch->sorted);
     if (!note_far_runs(comparison, index, old, scratch->far, true, result->baseline_median))

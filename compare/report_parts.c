@@ -115,6 +115,9 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
     print_runs(out, evidence->current_runs, evidence->current_campaigns);
     if (evidence->baseline_outside > 0)
         fprintf(out, ", %zu left out", evidence->baseline_outside);
+    if (result->baseline_throttled + result->current_throttled > 0)
+        fprintf(out, "; throttled: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
+                result->current_throttled);
 }
 
 void print_reason(FILE *out, const struct comparison *comparison, const struct case_result *result)

@@ -36,7 +36,7 @@ const char *metric_names(void)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, device, metric, bytes, flops;
+    int schema, campaign, run, status, flags, device, metric, bytes, flops;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -92,6 +92,7 @@ static bool find_columns(struct loading *loading)
             return false;
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         c->provenance[i] = csv_column(&loading->reader, provenance_column_names[i]);
+    c->flags = csv_column(&loading->reader, "flags");
     c->bytes = csv_column(&loading->reader, "bytes");
     c->flops = csv_column(&loading->reader, "flops");
     return need_column(loading, "schema", &c->schema) && need_column(loading, "campaign", &c->campaign) &&
@@ -223,11 +224,24 @@ static bool read_origin(struct loading *loading, struct row *row)
            fail_field(loading, c->run, "is not a run's number");
 }
 
+static bool names_a_throttle(const char *flags)
+{
+    static const char throttle[] = "throttle=";
+    static const char power_cap[] = "power-cap";
+    while ((flags = strstr(flags, throttle))) {
+        flags += sizeof throttle - 1;
+        if (strncmp(flags, power_cap, sizeof power_cap - 1) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool read_row(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
     row->line = loading->reader.record_line;
     row->file = loading->file;
+    row->throttled = c->flags >= 0 && names_a_throttle(field(loading, c->flags));
     if (strcmp(field(loading, c->schema), "1") != 0)
         return fail_field(loading, c->schema, "is a schema this program does not know; it reads schema 1");
     return read_case(loading, &row->case_id) && read_status(loading, &row->status) && read_origin(loading, row) &&

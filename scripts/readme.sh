@@ -1,7 +1,8 @@
 #!/bin/sh
 # readme.sh - prints README.md with the part between its two markers made anew
 # from baselines/; readme.sh FOLDER prints that folder's tables in full. PyTorch's
-# rows, in a folder torch/ beside the others, are used where they are there.
+# rows, in a folder torch/ beside the others, are used where they are there. COMPARE:
+# the tool that sets runs of the same code against each other.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -35,6 +36,8 @@ for folder in baselines/*/; do
     awk -f scripts/median.awk -f scripts/parts.awk "$folder"block.csv
     printf '\nWhat the medians are of:\n\n'
     awk -f scripts/runs.awk $(files_of "$folder")
+    printf '\nThe same code against itself (`--self` below):\n\n'
+    sh scripts/self_table.sh "$folder"*.csv
     printf '\nEvery shape and variant: [%sREADME.md](%sREADME.md).\n' "$folder" "$folder"
 done
 echo

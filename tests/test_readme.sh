@@ -11,7 +11,7 @@ report() { # report NUMBER NAME: the exit status of the command before decides
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
 }
 
-echo 1..12
+echo 1..13
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
 cmp "$work/code" examples/first.cu
 report 1 "README quotes examples/first.cu" $?
@@ -38,6 +38,19 @@ report 5 "the tables beside the baselines are theirs" $?
 device=$work/baselines/toy-card
 mkdir -p "$device/torch"
 cp -r scripts "$work"
+# Instead of the tool: what it says of ten runs, whatever the file.
+mkdir "$work/build"
+cat > "$work/build/gpubench-compare" <<'TOOL'
+#!/bin/sh
+case $2 in *ceilings.csv) exit 2 ;; esac
+echo '  0.40 %  a case'
+echo '90 cases, 10 process runs, 12 cases left out (not ok, invalid, or fewer than four runs)'
+echo 'balanced splits, every one: 252; with a false alarm: 2 (0.79 %)'
+echo 'verdicts on single cases in them: 22680; false alarms: 3 (0.013 %)'
+echo 'campaigns, each against the others: 3; with a false alarm: 1 (33.33 %)'
+exit 1
+TOOL
+chmod +x "$work/build/gpubench-compare"
 printf '<!-- begin generated -->\n<!-- end generated -->\n' > "$work/README.md"
 header=suite,case,variant,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops,device,uuid,compiler
 attention='b=2 h=16 t=8192 d=128 causal=1'
@@ -103,4 +116,5 @@ echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,1500000
 "$work/scripts/readme.sh" > "$work/made"
 has 12 "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
 | multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.20 | bandwidth.copy 2.00 TB/s | 50 % |"
+has 13 "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
 exit $failed

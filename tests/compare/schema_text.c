@@ -38,10 +38,11 @@ static const char *usual(const char *given, const char *otherwise)
 
 void add_row(struct text *text, struct text_row row)
 {
-    add_text(text, "1,suite,%s,%s,cuda,f32,%s,%s,%s,%u,0,%s,,%s,%s,%s,,%s,GPU-1,580\n", usual(row.name, "copy"),
+    add_text(text, "1,suite,%s,%s,cuda,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,,%s,GPU-1,580\n", usual(row.name, "copy"),
              usual(row.variant, "plain"), usual(row.params, "n=1"), usual(row.mode, "cold"),
-             usual(row.campaign, "c1"), row.run, usual(row.status, "ok"), usual(row.median_us, "100"),
-             usual(row.gb_per_s, ""), usual(row.bytes, "1024"), usual(row.device, "NVIDIA H100"));
+             usual(row.campaign, "c1"), row.run, usual(row.status, "ok"), usual(row.flags, ""),
+             usual(row.median_us, "100"), usual(row.gb_per_s, ""), usual(row.bytes, "1024"),
+             usual(row.device, "NVIDIA H100"));
 }
 
 void add_runs(struct text *text, struct text_row row, unsigned runs, double median_us, double spread)

@@ -19,6 +19,7 @@ struct text_row {
     const char *campaign;
     unsigned run;
     const char *status;
+    const char *flags;
     const char *median_us;
     const char *gb_per_s;
     const char *bytes;

@@ -284,6 +284,23 @@ static void drivers_that_differ_are_warned_of(void **state)
     assert_says(complaint, "warning: driver differs");
 }
 
+/* Large products run at the power cap on a good day too; heat is news. */
+static void throttled_runs_are_counted(void **state)
+{
+    (void)state;
+    static const char *const flags[] = {"throttle=power-cap fits-l2", "stop=precision throttle=sw-thermal",
+                                        "throttle=power-cap throttle=hw-slowdown"};
+    struct text text = {0};
+    add_header(&text);
+    for (unsigned run = 0; run < 3; run++)
+        add_row(&text, (struct text_row){.campaign = "new", .run = run + 1, .flags = flags[run]});
+    write_text("hot.csv", &text);
+    assert_int_equal(run("--subset base.csv hot.csv"), 0);
+    assert_says(output, "10 runs against 3 runs; throttled: 0 of the baseline's, 2 of the current ones\n");
+    assert_int_equal(run("base.csv same.csv"), 0);
+    assert_null(strstr(output, "throttled"));
+}
+
 static void variants_and_self(void **state)
 {
     (void)state;
@@ -347,6 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
+        cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(control_characters_stay_out),

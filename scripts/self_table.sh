@@ -1,0 +1,29 @@
+#!/bin/sh
+# self_table.sh FILE... - a markdown table of what `gpubench-compare --self` says
+# of each baseline: how often runs of the same code raised an alarm against each
+# other. COMPARE: the tool.
+set -u
+echo '| baseline | runs | splits | with an alarm | verdicts in them | SLOWER | campaigns against the others | with an alarm |'
+echo '|---|---:|---:|---:|---:|---:|---:|---:|'
+for file; do
+    # Exit status 1: too many alarms. A file that cannot be judged has no line.
+    "${COMPARE:-build/gpubench-compare}" --self "$file" | awk -v name="$(basename "$file" .csv)" '
+        function alarms(after) { # "N (P %)" behind its last colon
+            after = $0
+            sub(/.*: /, "", after)
+            return after
+        }
+        function count() { # the number behind its first colon
+            match($0, /: [0-9]+;/)
+            return substr($0, RSTART + 2, RLENGTH - 3)
+        }
+        / process runs/ { runs = $3 }
+        /^balanced splits/ { splits = count(); split_alarms = alarms() }
+        /^verdicts on single cases/ { verdicts = count(); verdict_alarms = alarms() }
+        /^campaigns, each against the others/ { campaigns = count(); campaign_alarms = alarms() }
+        END {
+            sub(/ .*/, "", campaign_alarms)
+            if (splits) print "| " name " | " runs " | " splits " | " split_alarms " | " verdicts " | " \
+                              verdict_alarms " | " campaigns " | " campaign_alarms " |"
+        }'
+done
