@@ -82,7 +82,7 @@ function lay_legend(names, n, width,    i, x, row, need) {
     x = 0
     row = 0
     for (i = 1; i <= n; i++) {
-        need = 26 + 7.2 * length(names[i])
+        need = 34 + 7.2 * length(names[i])
         if (x > 0 && x + need > width) { x = 0; row++ }
         legend_x[i] = x
         legend_y[i] = 18 * row
