@@ -29,7 +29,7 @@ struct case_result {
     struct problem problem;
     double baseline_median; /* of the metric; NAN without values */
     double current_median;
-    size_t baseline_throttled; /* how many of the runs, where judged */
+    size_t baseline_throttled; /* how many of the runs, those left out too; where judged */
     size_t current_throttled;
     struct evidence evidence; /* these three only where judged */
     struct judgement judgement;

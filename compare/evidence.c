@@ -130,6 +130,8 @@ static void choose_variances(struct summary baseline, struct summary current, do
         evidence->run_factor = fmax(evidence->run_factor, campaign_factor);
         return;
     }
+    /* A campaign that both sides share counts for each of them; but then much of
+     * its effect cancels in the change, too. */
     double between_degrees = (double)(baseline.campaigns + current.campaigns - 2);
     double between_squares = baseline.squares - baseline.squares_within + current.squares - current.squares_within;
     evidence->campaigns_counted = true;

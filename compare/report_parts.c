@@ -81,6 +81,13 @@ static void print_spread(FILE *out, const struct evidence *evidence, const struc
         fprintf(out, ", %.2g %% between campaigns", percent * judgement->campaign_spread);
 }
 
+static void print_throttled(FILE *out, const struct case_result *result)
+{
+    if (result->baseline_throttled + result->current_throttled > 0)
+        fprintf(out, "; throttled: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
+                result->current_throttled);
+}
+
 static void print_judged_reason(FILE *out, const struct rule *rule, const struct case_result *result)
 {
     const struct evidence *evidence = &result->evidence;
@@ -90,6 +97,7 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
     case REASON_WITHIN_THRESHOLD:
         fprintf(out, "%s the plain threshold of %g %%: the baseline has one run, so its noise is unknown",
                 judgement->reason == REASON_BEYOND_THRESHOLD ? "beyond" : "within", percent * rule->threshold);
+        print_throttled(out, result);
         return;
     case REASON_BEYOND_MARGIN:
         fprintf(out, "all of the interval is beyond the margin");
@@ -115,9 +123,7 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
     print_runs(out, evidence->current_runs, evidence->current_campaigns);
     if (evidence->baseline_outside > 0)
         fprintf(out, ", %zu left out", evidence->baseline_outside);
-    if (result->baseline_throttled + result->current_throttled > 0)
-        fprintf(out, "; throttled: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
-                result->current_throttled);
+    print_throttled(out, result);
 }
 
 void print_reason(FILE *out, const struct comparison *comparison, const struct case_result *result)

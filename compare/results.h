@@ -59,7 +59,7 @@ struct row {
     uint32_t campaign;
     uint32_t device;
     enum status status;
-    bool throttled; /* by heat or a slowdown; the power cap is what large products run at */
+    bool throttled; /* by anything but the power cap, which large products run at */
 };
 
 /* Columns whose difference between the sides is worth a warning. */

@@ -73,8 +73,9 @@ struct variance variance_prior(const struct variance *variances, size_t count);
  * freedom: where spreads differ that much from case to case, a case that
  * spreads widely does so by nature, and what others spread is no excuse to
  * believe it quieter. (Phipson, Lee, Majewski, Alexander and Smyth 2016,
- * "Robust hyperparameter estimation protects against hypervariable genes",
- * mend the same by fitting a prior for each outlier.) */
+ * "Robust hyperparameter estimation protects against hypervariable genes and
+ * improves power to detect differential expression", do more: they fit the
+ * prior robustly and give it fewer degrees for each outlier.) */
 struct variance moderated_variance(struct variance own, struct variance prior);
 
 /* The degrees of freedom of first + second, two independent weighted

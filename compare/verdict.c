@@ -6,7 +6,9 @@
 /* How many runs' or campaigns' worth of belief the other cases may lend to
  * one. The prior is fitted as if the cases were independent; they shared a
  * card and a sitting, so its own degrees promise too much. Chosen by
- * simulation: campaign effects that all cases share, 20 and 100 cases. */
+ * simulation: campaign effects that all cases share, 20 and 100 cases. A
+ * case with more degrees than these keeps a spread above the prior's however
+ * alike the cases are: it has runs enough of its own. */
 static const double most_run_degrees = 30.0;
 static const double most_campaign_degrees = 12.0;
 

@@ -15,7 +15,8 @@
  *  3. The cases of one comparison lend each other what their spreads have in
  *     common (Smyth 2004, moderated variances): the variance between runs,
  *     and the ratio of the mean squares between and within campaigns. Where
- *     they have little in common, a case that spreads widely keeps its own.
+ *     they tell less than the case's own runs do, they may widen its spread
+ *     and not narrow it.
  *  4. SLOWER needs three things. The case by itself is beyond the margin
  *     (Student's t, one-sided, at the confidence asked for). It survives Holm's
  *     correction over all cases in one of two tests: "any change at all", at

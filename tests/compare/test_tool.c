@@ -284,19 +284,27 @@ static void drivers_that_differ_are_warned_of(void **state)
     assert_says(complaint, "warning: driver differs");
 }
 
+static void write_throttled(const char *name, unsigned runs)
+{
+    static const char *const flags[] = {"stop=precision throttle=sw-thermal", "throttle=power-cap fits-l2",
+                                        "throttle=power-cap throttle=hw-slowdown"};
+    struct text text = {0};
+    add_header(&text);
+    for (unsigned run = 0; run < runs; run++)
+        add_row(&text, (struct text_row){.campaign = name, .run = run + 1, .flags = flags[run]});
+    write_text(name, &text);
+}
+
 /* Large products run at the power cap on a good day too; heat is news. */
 static void throttled_runs_are_counted(void **state)
 {
     (void)state;
-    static const char *const flags[] = {"throttle=power-cap fits-l2", "stop=precision throttle=sw-thermal",
-                                        "throttle=power-cap throttle=hw-slowdown"};
-    struct text text = {0};
-    add_header(&text);
-    for (unsigned run = 0; run < 3; run++)
-        add_row(&text, (struct text_row){.campaign = "new", .run = run + 1, .flags = flags[run]});
-    write_text("hot.csv", &text);
+    write_throttled("hot.csv", 3);
     assert_int_equal(run("--subset base.csv hot.csv"), 0);
     assert_says(output, "10 runs against 3 runs; throttled: 0 of the baseline's, 2 of the current ones\n");
+    write_throttled("one.csv", 1);
+    assert_int_equal(run("one.csv hot.csv"), 0);
+    assert_says(output, "so its noise is unknown; throttled: 1 of the baseline's, 2 of the current ones\n");
     assert_int_equal(run("base.csv same.csv"), 0);
     assert_null(strstr(output, "throttled"));
 }
