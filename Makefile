@@ -95,7 +95,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
-  gpu-tests planted deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
+  gpu-tests planted fuzz deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -271,6 +271,17 @@ $(PLANTED)/norm: $(BUILD)/suites/norm.o $(PLANTED)/norm_vectorized.o $(SUITE_LIN
 
 planted: $(BUILD)/norm $(PLANTED)/norm $(COMPARE)   ## what tests/gpu/planted.sh judges: is a slowdown of 5 % found?
 
+FUZZ_SECONDS ?= 600
+build/fuzz/csv: tests/compare/fuzz_csv.c $(filter-out compare/main.c,$(wildcard compare/*.c))
+	@mkdir -p $(@D)
+	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ -lm
+
+# Starts from rows of the baselines; what else it finds stays in build/fuzz/corpus.
+fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
+	@mkdir -p build/fuzz/corpus
+	for file in baselines/*/*.csv; do head -4 "$$file" > build/fuzz/corpus/$$(basename "$$file"); done
+	cd build/fuzz && ./csv -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 corpus
+
 # cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch
 deps:   ## install what tests and plots need (apt; sudo if not root)
@@ -315,7 +326,7 @@ help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
-	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 FORCE=1 NVCC= CUDA_HOME= CC='
+	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600 NVCC= CUDA_HOME= CC='
 
 clean:   ## remove build/ (results/ stays)
 	rm -rf build
