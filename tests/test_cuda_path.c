@@ -21,6 +21,7 @@ enum act {
     RETURN_OOM,
     SYNCHRONIZE,
     HIDE,           /* the work on another stream */
+    MEET_BUSY_HOST, /* five times late to see that the device is done */
     FILL,           /* the output, as it should */
     FILL_BEFORE,    /* and a byte in front of it */
     FILL_BEHIND
@@ -80,6 +81,10 @@ static int run(void *context, gpubench_stream stream)
     case RETURN_ERROR: return cudaErrorInvalidValue;
     case RETURN_OOM: return cudaErrorMemoryAllocation;
     case HIDE: return (int)fake_launch(p->other, 10, 100);
+    case MEET_BUSY_HOST:
+        if (p->since_reset == 1)
+            fake_cuda.late_synchronizations = 5;
+        break;
     case FILL: case FILL_BEFORE: case FILL_BEHIND: return fill(p, stream);
     case SYNCHRONIZE:
         code = (int)fake_launch(stream, 10, 0);
@@ -399,6 +404,18 @@ static void an_output_that_was_not_written_fails(void **state)
     (void)state;
     expect_failure(LAUNCH, "cold", "mismatch", "4.1e+03_exceeds");
     expect_failure(LAUNCH, "graph", "mismatch", "4.1e+03_exceeds");
+}
+
+static void a_busy_host_is_no_work_on_another_stream(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = MEET_BUSY_HOST};
+    size_t row;
+    (void)state;
+    row = measure(bench, "busy", &p);
+    expect_cell(bench, row, "status", "ok");
+    assert_int_equal(fake_cuda.late_synchronizations, 0);
+    assert_int_equal(gpubench_close(bench), 0);
 }
 
 static void work_on_another_stream_fails(void **state)
@@ -744,6 +761,7 @@ int main(int argc, char **argv)
         CUDA_TEST(out_of_memory_in_run_is_oom),
         CUDA_TEST(writing_out_of_bounds_fails),
         CUDA_TEST(an_output_that_was_not_written_fails),
+        CUDA_TEST(a_busy_host_is_no_work_on_another_stream),
         CUDA_TEST(work_on_another_stream_fails),
         CUDA_TEST(synchronizing_inside_is_marked_and_measured),
         CUDA_TEST(what_cannot_be_captured_is_unsupported),

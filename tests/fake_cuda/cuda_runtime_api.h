@@ -147,6 +147,7 @@ struct fake_cuda {
     int no_devices;                /* the count is 0, without an error */
     int no_driver_functions;       /* no entry point is found */
     int one_device;                /* the count is 1 */
+    int late_synchronizations;     /* so many cudaDeviceSynchronize return 5 ms late */
     int no_peer_access;            /* cudaDeviceCanAccessPeer says no */
     int failing_take;              /* the n-th call from now that takes memory, a stream, an
                                       event or peer access: cudaErrorMemoryAllocation */
