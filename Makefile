@@ -180,6 +180,9 @@ TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/tes
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
+# For what is built from several sources at once: of these -MMD knows the last.
+TEST_HEADERS := $(wildcard gpubench.h kernels/*.h suites/*.h compare/*.h tests/*.h tests/*/*.h)
+
 $(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
@@ -202,13 +205,13 @@ $(TESTS)/host: tests/fixtures/host.c
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
 
-$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c
+$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lpthread -ldl
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda
+$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
 
 # The memcpy suite on it, with those of its CUDA files that launch no kernel.
 MEMCPY_HOST_SIDE := memcpy_concurrent memcpy_peer
@@ -219,9 +222,9 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o): $(TESTS)/%.o: kernels/cuda/%.cu
 	  -x c++ -c $< -o $@
 
 $(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
-  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a
+  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/%,$^) \
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
 
 COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
@@ -235,9 +238,10 @@ build/compare/%.o: compare/%.c
 $(COMPARE): $(COMPARE_OBJECTS)
 	$(CC) $(CFLAGS) -o $@ $^ -lm
 
-$(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY)
+$(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
+  $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O2 $(WARNINGS) -MMD -MP -o $@ $^ -lcmocka -lm
+	$(CC) -std=c11 -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
 test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
