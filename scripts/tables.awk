@@ -23,9 +23,15 @@ $(column["status"]) == "ok" && $(column["mode"]) == "cold" {
     values[table, shape, variant, n] = $(column["median_us"])
     runs[$(column["campaign"]) " " $(column["run"])] = 1
     device = $(column["device"])
-    driver = $(column["driver"])
-    cuda = $(column["cuda_runtime"])
-    git = $(column["git"])
+    drivers = with(drivers, $(column["driver"]))
+    runtimes = with(runtimes, $(column["cuda_runtime"]))
+    revisions = with(revisions, $(column["git"]))
+}
+
+# The list, and the value if it is not in it yet.
+function with(list, value) {
+    if (index(", " list ",", ", " value ",")) return list
+    return list (list == "" ? "" : ", ") value
 }
 
 function sort(list, n,    i, j, t) {
@@ -70,7 +76,7 @@ END {
     run_count = 0
     for (r in runs) run_count++
     printf "%s, %d runs, driver %s, CUDA %s, revision %s. Microseconds, cold.\n", device,
-           run_count, driver, cuda, git
+           run_count, drivers, runtimes, revisions
     n = 0
     for (t in tables) ordered[++n] = t
     sort(ordered, n)
