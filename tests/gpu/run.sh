@@ -129,11 +129,10 @@ everything_but_the_sanitizer() {
     report $? "unknown GPU: status 2, no file" "$work/log"
 }
 
-# At most two tiles of queries, so that no stage of wgmma's is filled again: where
-# one lane says for its warp that a stage is free, racecheck (2025.3) takes the next
-# bulk copy for a race with the reads of the other lanes, though a barrier of the
-# readers came before. A pipeline of 20 lines shows the same, also with __syncwarp;
-# it is clean when every lane arrives for itself.
+# At most two tiles of queries, so that the backward wgmma fills no stage again: at
+# more (b=7 h=13 t=321 d=64) racecheck takes the next bulk copy into a stage for a
+# race with the reads before it. It sees only the one lane that says for its warp that
+# the stage is free, not the barrier between that and the reads of all lanes.
 sanitize_attention() {
     small='b=1 h=2 t=129 d=64 causal=1; b=1 h=1 t=65 d=128 causal=0; b=1 h=1 t=33 d=40 causal=1'
     tools='memcheck racecheck'
