@@ -52,6 +52,12 @@
 #include <cuda_runtime_api.h>
 #endif
 
+#if defined(__GNUC__)
+#define GPUBENCH_USED __attribute__((used))
+#else
+#define GPUBENCH_USED
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -61,6 +67,15 @@ extern "C" {
 typedef struct CUstream_st *gpubench_stream;
 
 typedef struct gpubench gpubench;
+
+/* Whoever includes this for CUDA needs an implementation that was compiled for
+ * CUDA too, else the CPU would be measured in silence. A linker that cannot
+ * find this name says that it was not. */
+extern const int gpubench_implementation_lacks_GPUBENCH_CUDA;
+#if GPUBENCH_CUDA
+static const int *const gpubench_needs_cuda GPUBENCH_USED =
+    &gpubench_implementation_lacks_GPUBENCH_CUDA;
+#endif
 
 /* What a case's functions return. Positive codes are errors of the API that
  * they called: a cudaError_t on a GPU, an errno on the CPU, or whatever the
@@ -172,8 +187,7 @@ void gpubench_flag(gpubench *bench, const char *word);
 /* ---- for a program that chooses its cases by the device ---- */
 
 int gpubench_is_cuda(const gpubench *bench);            /* 1: a GPU is measured */
-int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0 on the CPU, and until
-                                                           measuring starts: ask in setup */
+int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0 on the CPU */
 uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
@@ -624,9 +638,11 @@ typedef struct gpubench_live {
     char reason[256], flags[512];
     double *samples;
     size_t count, capacity, next_check;
-    double spent_s;
-    uint64_t warmup, batch, turn;
-    int set_up, begun, done, ungated, time_outs;
+    double spent_s, first_s; /* first_s: what one execution took at begin, as the host saw it */
+    double hold_s;           /* how long the gate stays closed once everything is enqueued */
+    double enqueue_us, host_us; /* of one run: until it returned, until the device was done */
+    uint64_t warmup, batch, turn, streams; /* streams: how many of them it takes turns on */
+    int set_up, begun, done, ungated, time_outs, power_limited;
     double max_error, tolerance;
     int checked, check_failed, allocation_error;
     uint64_t device_bytes, needed_bytes, free_bytes;
@@ -646,8 +662,10 @@ typedef struct gpubench_allocation {
  * API errors, negative GPUBENCH_ statuses. */
 typedef struct gpubench_backend {
     const char *name;
-    int (*open)(gpubench *bench); /* 0, or 2 after a message */
+    int (*choose)(gpubench *bench); /* what to measure: 0, or 2 after a message */
+    int (*open)(gpubench *bench);   /* prepares it: 0, or 2 after a message */
     void (*close)(gpubench *bench);
+    int (*make_current)(gpubench *bench); /* whatever a case left current: 0 or a code */
     int (*allocate)(size_t bytes, int kind, void **memory); /* code GPUBENCH_OOM: not enough */
     void (*release)(void *base, int kind);
     int (*copy)(void *destination, const void *source, size_t bytes);
@@ -661,13 +679,14 @@ typedef struct gpubench_backend {
     const char *(*error_name)(int code);
     const char *(*error_string)(int code);
     void (*read_state)(gpubench *bench, gpubench_live *live);
-    double (*read_energy_mj)(gpubench *bench); /* since some start; negative: unknown */
+    int (*measure_energy)(gpubench *bench, gpubench_live *live); /* 0 or a code */
 } gpubench_backend;
 
 /* What the columns say of the machine; empty or 0 where unknown. */
 typedef struct gpubench_machine {
-    char device[256], uuid[64], compute_capability[16], driver[96], cuda_runtime[16], cpu[256];
-    int capability, sm_count, max_sm_mhz;
+    char device[256], uuid[64], pci[32], compute_capability[16], driver[96], cuda_runtime[16];
+    char cpu[256];
+    int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
 } gpubench_machine;
@@ -685,7 +704,8 @@ struct gpubench {
     char **argv;
     gpubench_settings settings;
     regex_t filter;
-    int has_filter, refused, device_open, lost, failed;
+    int has_filter, refused, device_chosen, device_open, lost, failed;
+    int calibrating; /* what the method costs is measured, not a case */
     const gpubench_backend *backend;
     gpubench_machine machine;
     /* By the same method, for each mode: two events with nothing between them, a
@@ -1101,6 +1121,13 @@ static void gpubench_host_end(gpubench_live *live)
     (void)live;
 }
 
+/* There is one host: nothing is to be chosen, and nothing else can be current. */
+static int gpubench_host_choose(gpubench *bench)
+{
+    (void)bench;
+    return 0;
+}
+
 static int gpubench_host_alive(gpubench *bench)
 {
     (void)bench;
@@ -1124,21 +1151,24 @@ static void gpubench_host_read_state(gpubench *bench, gpubench_live *live)
     (void)live;
 }
 
-static double gpubench_host_read_energy_mj(gpubench *bench)
+static int gpubench_host_measure_energy(gpubench *bench, gpubench_live *live)
 {
     (void)bench;
-    return -1;
+    gpubench_add_flag(live, "no-energy-counter");
+    return 0;
 }
 
 static const gpubench_backend gpubench_host_backend = {
-    "cpu", gpubench_host_open, gpubench_host_close, gpubench_host_allocate, gpubench_host_release,
-    gpubench_host_copy, gpubench_host_fill, gpubench_host_free_bytes, gpubench_host_begin,
-    gpubench_host_sample, gpubench_host_finish, gpubench_host_end, gpubench_host_alive,
-    gpubench_host_error_name, gpubench_host_error_string, gpubench_host_read_state,
-    gpubench_host_read_energy_mj};
+    "cpu", gpubench_host_choose, gpubench_host_open, gpubench_host_close, gpubench_host_choose,
+    gpubench_host_allocate, gpubench_host_release, gpubench_host_copy, gpubench_host_fill,
+    gpubench_host_free_bytes, gpubench_host_begin, gpubench_host_sample, gpubench_host_finish,
+    gpubench_host_end, gpubench_host_alive, gpubench_host_error_name, gpubench_host_error_string,
+    gpubench_host_read_state, gpubench_host_measure_energy};
 
 #if GPUBENCH_CUDA
 /* ==== backend: CUDA ======================================================= */
+
+const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
 /* Samples take turns on several streams: the hardware channel behind a stream
  * makes short kernels some percent slower or faster for as long as a process
@@ -1172,19 +1202,27 @@ typedef struct gpubench_nvml {
     int (*power_limit)(void *device, unsigned *mw);
     int (*energy)(void *device, unsigned long long *mj);
     int (*throttle_reasons)(void *device, unsigned long long *reasons);
+    int (*field_values)(void *device, int count, void *values);
 } gpubench_nvml;
 
+/* What the host and the kernel that holds the GPU tell each other, in memory
+ * that both see. */
+typedef struct gpubench_hold {
+    volatile unsigned released, resident, timed_out;
+} gpubench_hold;
+
 typedef struct gpubench_cuda {
-    cudaStream_t streams[GPUBENCH_STREAMS];
-    cudaEvent_t start, stop;
-    void *flush;
+    cudaStream_t streams[GPUBENCH_STREAMS], hold_stream;
+    cudaEvent_t start, stop, batches[2];
+    void *flush; /* swept in front of each sample; its first words are the kernels' too */
     size_t flush_bytes;
+    gpubench_hold *hold;
     gpubench_gate gate;
     gpubench_nvml nvml;
     void *nvtx;
     int (*range_push)(const char *name);
     int (*range_pop)(void);
-    void *empty_module, *empty_function;
+    void *module, *empty, *sweep, *hold_kernel; /* of the PTX below; NULL where it failed */
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                   cudaStream_t stream, void **arguments, void **extra);
@@ -1200,7 +1238,7 @@ static void CUDART_CB gpubench_gate_wait(void *argument)
 {
     gpubench_gate *gate = (gpubench_gate *)argument;
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)(GPUBENCH_GATE_TIMEOUT_S * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
@@ -1250,6 +1288,7 @@ static void gpubench_nvml_open(gpubench *bench, gpubench_nvml *nvml)
     gpubench_find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
     gpubench_find(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons",
                   &nvml->throttle_reasons);
+    gpubench_find(nvml->library, "nvmlDeviceGetFieldValues", &nvml->field_values);
     if (!nvml->init || nvml->init() != 0)
         return;
     if (!nvml->by_uuid || nvml->by_uuid(bench->machine.uuid, &nvml->device) != 0)
@@ -1279,28 +1318,50 @@ static void gpubench_flag_throttling(gpubench_live *live, unsigned long long rea
             gpubench_add_flag(live, words[i].word);
 }
 
+/* The power that the board draws now, in W; 0: unknown. The usual query answers
+ * with the mean of the last second, which a load has to outlast; field 186 of
+ * nvml.h (NVML_FI_DEV_POWER_INSTANT) does not. */
+static double gpubench_nvml_power_now(const gpubench_nvml *nvml)
+{
+    struct {
+        unsigned field, scope;
+        long long timestamp, latency_us;
+        int type, code;
+        union { double d; unsigned u; unsigned long long ull; } value;
+    } power;
+    memset(&power, 0, sizeof power);
+    power.field = 186;
+    if (!nvml->device || !nvml->field_values ||
+        nvml->field_values(nvml->device, 1, &power) != 0 || power.code != 0 || power.type != 1)
+        return 0;
+    return power.value.u / 1000.0;
+}
+
+/* At the cap, or so near to it that a load which goes on will get there. */
+static int gpubench_is_power_limited(const gpubench *bench, const gpubench_nvml *nvml,
+                                     unsigned long long reasons)
+{
+    double limit_w = bench->machine.power_limit_w;
+    return (reasons & 0x4) || (limit_w > 0 && gpubench_nvml_power_now(nvml) > 0.9 * limit_w);
+}
+
 static void gpubench_cuda_read_state(gpubench *bench, gpubench_live *live)
 {
     const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
     unsigned value;
-    unsigned long long reasons;
+    unsigned long long reasons = 0;
     live->sm_mhz = gpubench_nvml_clock(nvml, 1);
     live->mem_mhz = gpubench_nvml_clock(nvml, 2);
     if (!nvml->device)
         return;
     if (nvml->temperature && nvml->temperature(nvml->device, 0, &value) == 0)
         live->temperature_c = value;
-    if (nvml->power && nvml->power(nvml->device, &value) == 0)
+    live->power_w = gpubench_nvml_power_now(nvml);
+    if (live->power_w == 0 && nvml->power && nvml->power(nvml->device, &value) == 0)
         live->power_w = value / 1000.0;
     if (nvml->throttle_reasons && nvml->throttle_reasons(nvml->device, &reasons) == 0)
         gpubench_flag_throttling(live, reasons);
-}
-
-static double gpubench_cuda_read_energy_mj(gpubench *bench)
-{
-    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
-    unsigned long long mj;
-    return nvml->device && nvml->energy && nvml->energy(nvml->device, &mj) == 0 ? (double)mj : -1;
+    live->power_limited |= gpubench_is_power_limited(bench, nvml, reasons);
 }
 
 /* NVTX 3 is a header of inline code; its shared form is enough for two calls. */
@@ -1327,20 +1388,54 @@ static int gpubench_driver_function(const char *symbol, void *function)
     return code == cudaSuccess && found == cudaDriverEntryPointSuccess && address;
 }
 
-/* An empty kernel without nvcc: PTX, compiled by the driver. */
-static void gpubench_load_empty_kernel(gpubench_cuda *cuda)
+/* The framework's own kernels without nvcc: PTX, compiled by the driver.
+ * gpubench_empty does nothing. gpubench_sweep reads `vectors` times 16 bytes and
+ * writes nothing (but for one value of their exclusive-or, lest the loads be
+ * optimized away). gpubench_hold keeps every thread slot that it was launched for
+ * until the host releases it, or for `limit_ns`: nothing else can start on the
+ * multiprocessors meanwhile. `arrived` counts its blocks. */
+static const char *const gpubench_ptx =
+    ".version 6.3\n.target sm_70\n.address_size 64\n"
+    ".visible .entry gpubench_empty()\n{\nret;\n}\n"
+    ".visible .entry gpubench_sweep(.param .u64 at, .param .u64 vectors, .param .u64 sink)\n{\n"
+    ".reg .pred %p; .reg .b32 %b, %n, %t, %g, %x, %v<4>; .reg .b64 %a, %c, %i, %s, %o;\n"
+    "ld.param.u64 %a, [at];\nld.param.u64 %c, [vectors];\nld.param.u64 %o, [sink];\n"
+    "cvta.to.global.u64 %a, %a;\ncvta.to.global.u64 %o, %o;\n"
+    "mov.u32 %b, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmov.u32 %t, %tid.x;\nmov.u32 %g, %nctaid.x;\n"
+    "mul.wide.u32 %s, %g, %n;\ncvt.u64.u32 %i, %t;\nmad.wide.u32 %i, %b, %n, %i;\n"
+    "mov.u32 %x, 0;\nNEXT:\nsetp.ge.u64 %p, %i, %c;\n@%p bra LAST;\n"
+    "shl.b64 %o, %i, 4;\nadd.s64 %o, %a, %o;\nld.global.v4.u32 {%v0, %v1, %v2, %v3}, [%o];\n"
+    "xor.b32 %x, %x, %v0;\nxor.b32 %v1, %v1, %v2;\nxor.b32 %x, %x, %v3;\nxor.b32 %x, %x, %v1;\n"
+    "add.s64 %i, %i, %s;\nbra NEXT;\nLAST:\nsetp.ne.u32 %p, %x, 0x5bd1e995;\n@%p bra END;\n"
+    "ld.param.u64 %o, [sink];\ncvta.to.global.u64 %o, %o;\nst.global.u32 [%o], %x;\nEND:\nret;\n}\n"
+    ".visible .entry gpubench_hold(.param .u64 host, .param .u64 limit_ns, .param .u64 arrived)\n{\n"
+    ".reg .pred %p; .reg .b32 %x, %g; .reg .b64 %h, %l, %a, %s, %n;\n"
+    "ld.param.u64 %h, [host];\nld.param.u64 %l, [limit_ns];\nld.param.u64 %a, [arrived];\n"
+    "cvta.to.global.u64 %h, %h;\ncvta.to.global.u64 %a, %a;\n"
+    "mov.u32 %x, %tid.x;\nsetp.ne.u32 %p, %x, 0;\n@%p bra MEET;\n"
+    "mov.u64 %s, %globaltimer;\nmov.u32 %g, %nctaid.x;\nsub.u32 %g, %g, 1;\n"
+    "atom.global.add.u32 %x, [%a], 1;\nsetp.ne.u32 %p, %x, %g;\n@%p bra SPIN;\n"
+    "mov.u32 %x, 1;\nst.volatile.global.u32 [%h+4], %x;\nSPIN:\n"
+    "ld.volatile.global.u32 %x, [%h];\nsetp.ne.u32 %p, %x, 0;\n@%p bra MEET;\n"
+    "mov.u64 %n, %globaltimer;\nsub.u64 %n, %n, %s;\nsetp.lt.u64 %p, %n, %l;\n@%p bra SPIN;\n"
+    "mov.u32 %x, 1;\nst.volatile.global.u32 [%h+8], %x;\nMEET:\nbar.sync 0;\nret;\n}\n";
+
+static void gpubench_load_kernels(gpubench_cuda *cuda)
 {
-    static const char ptx[] = ".version 6.3\n.target sm_70\n.address_size 64\n"
-                              ".visible .entry gpubench_empty()\n{\nret;\n}\n";
     int (*load)(void **module, const void *image);
     int (*get)(void **function, void *module, const char *name);
-    if (!gpubench_driver_function("cuModuleLoadData", &load) ||
-        !gpubench_driver_function("cuModuleGetFunction", &get) ||
-        !gpubench_driver_function("cuModuleUnload", &cuda->module_unload) ||
-        !gpubench_driver_function("cuLaunchKernel", &cuda->launch) ||
-        load(&cuda->empty_module, ptx) != 0 ||
-        get(&cuda->empty_function, cuda->empty_module, "gpubench_empty") != 0)
-        cuda->empty_function = NULL;
+    if (gpubench_driver_function("cuModuleLoadData", &load) &&
+        gpubench_driver_function("cuModuleGetFunction", &get) &&
+        gpubench_driver_function("cuModuleUnload", &cuda->module_unload) &&
+        gpubench_driver_function("cuLaunchKernel", &cuda->launch) &&
+        load(&cuda->module, gpubench_ptx) == 0) {
+        if (get(&cuda->empty, cuda->module, "gpubench_empty") != 0)
+            cuda->empty = NULL;
+        if (get(&cuda->sweep, cuda->module, "gpubench_sweep") != 0)
+            cuda->sweep = NULL;
+        if (get(&cuda->hold_kernel, cuda->module, "gpubench_hold") != 0)
+            cuda->hold_kernel = NULL;
+    }
     (void)cudaGetLastError();
 }
 
@@ -1353,8 +1448,23 @@ static void gpubench_format_uuid(const struct cudaDeviceProp *properties, char *
                         (unsigned)(unsigned char)properties->uuid.bytes[i]);
 }
 
+/* Whether wanted ("GPU-..." or, of a part of one, "MIG-...", in any case)
+ * begins the uuid. */
+static int gpubench_names_uuid(const char *wanted, const char *uuid)
+{
+    size_t i;
+    if (strlen(wanted) < 8)
+        return 0;
+    for (i = 4; wanted[i]; i++) {
+        char c = wanted[i] >= 'A' && wanted[i] <= 'F' ? (char)(wanted[i] - 'A' + 'a') : wanted[i];
+        if (c != uuid[i])
+            return 0;
+    }
+    return 1;
+}
+
 /* The ordinal that --device names, or -1 after a message. */
-static int gpubench_cuda_choose(gpubench *bench, int count)
+static int gpubench_cuda_find_device(gpubench *bench, int count)
 {
     const char *wanted = bench->settings.device;
     uint64_t number;
@@ -1363,13 +1473,13 @@ static int gpubench_cuda_choose(gpubench *bench, int count)
         return 0;
     if (gpubench_parse_count(wanted, &number) == 0 && number < (uint64_t)count)
         return (int)number;
-    for (i = 0; i < count && strlen(wanted) >= 8; i++) {
+    for (i = 0; i < count; i++) {
         struct cudaDeviceProp properties;
         char uuid[64];
         if (cudaGetDeviceProperties(&properties, i) != cudaSuccess)
             continue;
         gpubench_format_uuid(&properties, uuid);
-        if (!strncmp(uuid, wanted, strlen(wanted)))
+        if (gpubench_names_uuid(wanted, uuid))
             return i;
     }
     gpubench_message(bench, "--device %s: no such GPU; %d visible, numbered from 0", wanted, count);
@@ -1386,10 +1496,14 @@ static void gpubench_cuda_describe(gpubench *bench, int ordinal,
     (void)cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, ordinal);
     snprintf(machine->device, sizeof machine->device, "%s", properties->name);
     gpubench_format_uuid(properties, machine->uuid);
+    if (cudaDeviceGetPCIBusId(machine->pci, (int)sizeof machine->pci, ordinal) != cudaSuccess)
+        machine->pci[0] = '\0';
     snprintf(machine->compute_capability, sizeof machine->compute_capability, "%d.%d",
              properties->major, properties->minor);
     machine->capability = properties->major * 10 + properties->minor;
+    machine->ordinal = ordinal;
     machine->sm_count = properties->multiProcessorCount;
+    machine->threads_per_sm = properties->maxThreadsPerMultiProcessor;
     machine->max_sm_mhz = khz / 1000;
     machine->l2_bytes = (uint64_t)properties->l2CacheSize;
     machine->memory_bytes = (uint64_t)properties->totalGlobalMem;
@@ -1408,54 +1522,129 @@ static int gpubench_cuda_explain(gpubench *bench, const char *what, cudaError_t 
     return 2;
 }
 
-static int gpubench_cuda_open(gpubench *bench)
+/* Before anything else touches the GPU: what the program allocates from here on
+ * belongs to the device that is measured. */
+static int gpubench_cuda_choose(gpubench *bench)
 {
-    gpubench_cuda *cuda = (gpubench_cuda *)gpubench_must(calloc(1, sizeof *cuda));
     struct cudaDeviceProp properties;
     cudaError_t code;
-    int count = 0, ordinal, i;
-    bench->device_state = cuda;
-    pthread_mutex_init(&cuda->gate.mutex, NULL);
-    pthread_cond_init(&cuda->gate.changed, NULL);
+    int count = 0, ordinal;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", GPUBENCH_CHANNELS, 0); /* the user's own choice wins */
     code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0)
         return gpubench_cuda_explain(bench, "no usable GPU",
                                      code != cudaSuccess ? code : cudaErrorNoDevice);
-    ordinal = gpubench_cuda_choose(bench, count);
+    ordinal = gpubench_cuda_find_device(bench, count);
     if (ordinal < 0)
         return 2;
     if ((code = cudaSetDevice(ordinal)) != cudaSuccess ||
         (code = cudaGetDeviceProperties(&properties, ordinal)) != cudaSuccess)
         return gpubench_cuda_explain(bench, "cannot use the GPU", code);
     gpubench_cuda_describe(bench, ordinal, &properties);
-    cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes;
+    return 0;
+}
+
+static int gpubench_cuda_make_current(gpubench *bench)
+{
+    return (int)cudaSetDevice(bench->machine.ordinal);
+}
+
+static void gpubench_cuda_take_gate(gpubench_cuda *cuda)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&cuda->gate.mutex, NULL);
+    pthread_cond_init(&cuda->gate.changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* Streams that synchronize with the default one: what a case launches there
+ * comes behind the start event and in front of the stop event. */
+static cudaError_t gpubench_cuda_take_streams(gpubench_cuda *cuda)
+{
+    cudaError_t code = cudaStreamCreateWithFlags(&cuda->hold_stream, cudaStreamNonBlocking);
+    int i;
     for (i = 0; i < GPUBENCH_STREAMS && code == cudaSuccess; i++)
-        code = cudaStreamCreateWithFlags(&cuda->streams[i], cudaStreamNonBlocking);
-    if (code != cudaSuccess || (code = cudaEventCreate(&cuda->start)) != cudaSuccess ||
-        (code = cudaEventCreate(&cuda->stop)) != cudaSuccess ||
-        (code = cudaMalloc(&cuda->flush, cuda->flush_bytes)) != cudaSuccess)
+        code = cudaStreamCreateWithFlags(&cuda->streams[i], cudaStreamDefault);
+    return code;
+}
+
+static cudaError_t gpubench_cuda_take_events(gpubench_cuda *cuda)
+{
+    cudaError_t code = cudaEventCreate(&cuda->start);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&cuda->stop);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&cuda->batches[0]);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&cuda->batches[1]);
+    return code;
+}
+
+static cudaError_t gpubench_cuda_take_memory(gpubench_cuda *cuda)
+{
+    void *hold = NULL;
+    cudaError_t code = cudaMalloc(&cuda->flush, cuda->flush_bytes);
+    if (code == cudaSuccess)
+        code = cudaMemset(cuda->flush, 0, cuda->flush_bytes);
+    if (code == cudaSuccess)
+        code = cudaHostAlloc(&hold, sizeof *cuda->hold, cudaHostAllocDefault);
+    cuda->hold = (gpubench_hold *)hold;
+    return code == cudaSuccess ? cudaDeviceSynchronize() : code;
+}
+
+static int gpubench_cuda_open(gpubench *bench)
+{
+    gpubench_cuda *cuda = (gpubench_cuda *)gpubench_must(calloc(1, sizeof *cuda));
+    cudaError_t code;
+    bench->device_state = cuda;
+    cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes;
+    gpubench_cuda_take_gate(cuda);
+    code = cudaSetDevice(bench->machine.ordinal);
+    if (code == cudaSuccess)
+        code = gpubench_cuda_take_streams(cuda);
+    if (code == cudaSuccess)
+        code = gpubench_cuda_take_events(cuda);
+    if (code == cudaSuccess)
+        code = gpubench_cuda_take_memory(cuda);
+    if (code != cudaSuccess)
         return gpubench_cuda_explain(bench, "cannot prepare", code);
     gpubench_nvml_open(bench, &cuda->nvml);
     gpubench_nvtx_open(cuda);
-    gpubench_load_empty_kernel(cuda);
+    gpubench_load_kernels(cuda);
     return 0;
+}
+
+static void gpubench_cuda_drop_event(cudaEvent_t event)
+{
+    if (event)
+        (void)cudaEventDestroy(event);
+}
+
+static void gpubench_cuda_drop_stream(cudaStream_t stream)
+{
+    if (stream)
+        (void)cudaStreamDestroy(stream);
 }
 
 static void gpubench_cuda_close(gpubench *bench)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     int i;
-    if (cuda->module_unload && cuda->empty_module)
-        (void)cuda->module_unload(cuda->empty_module);
+    (void)cudaSetDevice(bench->machine.ordinal);
+    if (cuda->module_unload && cuda->module)
+        (void)cuda->module_unload(cuda->module);
     (void)cudaFree(cuda->flush);
+    if (cuda->hold)
+        (void)cudaFreeHost(cuda->hold);
     for (i = 0; i < GPUBENCH_STREAMS; i++)
-        if (cuda->streams[i])
-            (void)cudaStreamDestroy(cuda->streams[i]);
-    if (cuda->start)
-        (void)cudaEventDestroy(cuda->start);
-    if (cuda->stop)
-        (void)cudaEventDestroy(cuda->stop);
+        gpubench_cuda_drop_stream(cuda->streams[i]);
+    gpubench_cuda_drop_stream(cuda->hold_stream);
+    gpubench_cuda_drop_event(cuda->start);
+    gpubench_cuda_drop_event(cuda->stop);
+    gpubench_cuda_drop_event(cuda->batches[0]);
+    gpubench_cuda_drop_event(cuda->batches[1]);
     if (cuda->nvml.shutdown)
         (void)cuda->nvml.shutdown();
     if (cuda->nvml.library)
@@ -1534,20 +1723,25 @@ static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
     }
 }
 
-/* One timed section: start event, batch times the work, stop event. */
-static int gpubench_cuda_enqueue(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
+static int gpubench_cuda_launch(const gpubench_cuda *cuda, void *function, unsigned blocks,
+                                unsigned threads, cudaStream_t stream, void **arguments)
 {
-    const gpubench_case *one = &live->item->one;
-    uint64_t i;
-    int code = (int)cudaEventRecord(cuda->start, stream);
-    for (i = 0; i < live->batch && code == 0; i++)
-        code = live->graph ? (int)cudaGraphLaunch((cudaGraphExec_t)live->graph, stream)
-                           : one->run(one->context, stream);
-    if (code == 0)
-        code = (int)cudaGetLastError(); /* a launch whose error the case did not look at */
-    if (code == 0)
-        code = (int)cudaEventRecord(cuda->stop, stream);
-    return code;
+    return function ? cuda->launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL)
+                    : GPUBENCH_UNSUPPORTED;
+}
+
+/* Leaves the L2 full of lines that are none of the case's and clean: what was
+ * dirty is written back while the sweep reads. Twice the L2 in 16-byte loads, by
+ * as many threads as hide the latency of memory. */
+static int gpubench_cuda_sweep(const gpubench_cuda *cuda, cudaStream_t stream)
+{
+    void *at = cuda->flush, *sink = cuda->flush;
+    uint64_t vectors = cuda->flush_bytes / 16;
+    void *arguments[3];
+    arguments[0] = &at;
+    arguments[1] = &vectors;
+    arguments[2] = &sink;
+    return gpubench_cuda_launch(cuda, cuda->sweep, 1056, 256, stream, arguments);
 }
 
 /* Everything that stands in front of the timed section, behind the gate. */
@@ -1556,7 +1750,38 @@ static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, 
     const gpubench_case *one = &live->item->one;
     if (live->mode == GPUBENCH_HOT)
         return one->run(one->context, stream);
-    return (int)cudaMemsetAsync(cuda->flush, (int)(live->turn & 0xff), cuda->flush_bytes, stream);
+    if (live->mode == GPUBENCH_DIRTY)
+        return (int)cudaMemsetAsync(cuda->flush, (int)(live->turn & 0xff), cuda->flush_bytes,
+                                    stream);
+    return gpubench_cuda_sweep(cuda, stream);
+}
+
+/* The work that is timed, batch times. */
+static int gpubench_cuda_enqueue_runs(gpubench_live *live, cudaStream_t stream)
+{
+    const gpubench_case *one = &live->item->one;
+    uint64_t i;
+    int code = 0;
+    for (i = 0; i < live->batch && code == 0; i++)
+        code = live->graph ? (int)cudaGraphLaunch((cudaGraphExec_t)live->graph, stream)
+                           : one->run(one->context, stream);
+    return code != 0 ? code : (int)cudaGetLastError(); /* that the case did not look at */
+}
+
+/* One timed section: start event, the work, stop event. Without a gate the work
+ * begins when the start event has happened, so that nothing that the host waits
+ * for inside can be over before. */
+static int gpubench_cuda_enqueue(gpubench *bench, gpubench_live *live, cudaStream_t stream)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    int code = (int)cudaEventRecord(cuda->start, stream);
+    if (code == 0 && live->ungated)
+        code = gpubench_cuda_wait(bench, cuda->start);
+    if (code == 0)
+        code = gpubench_cuda_enqueue_runs(live, stream);
+    if (code == 0)
+        code = (int)cudaEventRecord(cuda->stop, stream);
+    return code;
 }
 
 /* A gate that ran out: a batch may have filled the launch queue; a single run
@@ -1571,26 +1796,48 @@ static void gpubench_cuda_give_way(gpubench_live *live)
     }
 }
 
+static void gpubench_wait_s(double seconds)
+{
+    double start = gpubench_now_s();
+    while (gpubench_now_s() - start < seconds)
+        continue;
+}
+
+/* Behind the gate: lead, start event, work, stop event; then the gate opens. */
+static int gpubench_cuda_enqueue_sample(gpubench *bench, gpubench_live *live, cudaStream_t stream,
+                                        int *timed_out)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    int code = 0;
+    gpubench_gate_close(&cuda->gate);
+    if (!live->ungated)
+        code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+    if (code == 0)
+        code = gpubench_cuda_enqueue_lead(cuda, live, stream);
+    if (code == 0)
+        code = gpubench_cuda_enqueue(bench, live, stream);
+    if (code == 0 && live->hold_s > 0)
+        gpubench_wait_s(live->hold_s);
+    *timed_out = gpubench_gate_open(&cuda->gate) && !live->ungated;
+    return code;
+}
+
 static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
     float ms = 0;
     for (;;) {
-        cudaStream_t stream = cuda->streams[live->turn++ % GPUBENCH_STREAMS];
-        int gated = !live->ungated, timed_out = 0;
-        int code = one->reset ? one->reset(one->context, stream) : 0;
-        gpubench_gate_close(&cuda->gate);
-        if (code == 0 && gated)
-            code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+        uint64_t streams = live->streams ? live->streams : GPUBENCH_STREAMS;
+        cudaStream_t stream = cuda->streams[live->turn++ % streams];
+        int timed_out = 0, code = gpubench_cuda_make_current(bench);
+        if (code == 0 && one->reset)
+            code = one->reset(one->context, stream);
         if (code == 0)
-            code = gpubench_cuda_enqueue_lead(cuda, live, stream);
-        if (code == 0)
-            code = gpubench_cuda_enqueue(cuda, live, stream);
-        timed_out = gpubench_gate_open(&cuda->gate);
+            code = gpubench_cuda_enqueue_sample(bench, live, stream, &timed_out);
         if (code == 0)
             code = gpubench_cuda_wait(bench, cuda->stop);
-        if (code == 0 && gated && timed_out) {
+        if (code == 0 && timed_out) {
             gpubench_cuda_give_way(live);
             continue;
         }
@@ -1615,68 +1862,231 @@ static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us
     return code;
 }
 
-/* How often to run a case whose first execution took first_s, so that what
- * escapes the events piles up over 5 ms. A case with a reset runs once. */
-static uint64_t gpubench_hidden_work_batch(const gpubench_live *live, double first_s)
+/* ---- does the work stay on its stream? ----
+ *
+ * Behind the gate only the stream itself waits: what a case does elsewhere goes
+ * on, and the events do not see it. So each case is once started with the whole
+ * GPU held by a kernel that fills every thread slot. Then
+ *   a run that waits for the device inside is stuck until that kernel gives up:
+ *     such a case is timed without a gate and marked;
+ *   everything starts at one moment when the kernel is released, so that work
+ *     which is joined but was never forked takes its true time;
+ *   what is never joined piles up, and the device is still busy when the stop
+ *     event has happened. */
+#define GPUBENCH_HOLD_S 0.02
+
+/* How often a finding has to show before it is believed: a busy host's
+ * scheduler adds time now and then, real work each time. */
+#define GPUBENCH_ESCAPE_ATTEMPTS 8
+
+/* 1 once every multiprocessor is held, 0 if that cannot be had. */
+static int gpubench_cuda_hold(gpubench *bench)
 {
-    if (live->item->one.reset || first_s > 5e-3)
-        return 1;
-    return first_s < 80e-6 ? 64 : (uint64_t)(5e-3 / first_s);
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const unsigned threads = 512, per_sm = (unsigned)bench->machine.threads_per_sm / threads;
+    void *host = (void *)(uintptr_t)cuda->hold, *arrived = cuda->flush;
+    uint64_t limit_ns = (uint64_t)(GPUBENCH_HOLD_S * 1e9);
+    double start = gpubench_now_s();
+    void *arguments[3];
+    if (!cuda->hold_kernel || per_sm == 0)
+        return 0;
+    arguments[0] = &host;
+    arguments[1] = &limit_ns;
+    arguments[2] = &arrived;
+    cuda->hold->released = cuda->hold->resident = cuda->hold->timed_out = 0;
+    if (cudaMemsetAsync(cuda->flush, 0, 4, cuda->hold_stream) != cudaSuccess ||
+        gpubench_cuda_launch(cuda, cuda->hold_kernel, (unsigned)bench->machine.sm_count * per_sm,
+                             threads, cuda->hold_stream, arguments) != 0)
+        return 0;
+    while (!cuda->hold->resident && gpubench_now_s() - start < GPUBENCH_HOLD_S)
+        continue;
+    if (!cuda->hold->resident)
+        cuda->hold->released = 1;
+    return cuda->hold->resident != 0;
 }
 
-/* Work on another stream escapes the events. Repeated without a gate, it
- * piles up, and the device is still busy when the stop event has come. So it
- * does each time; what a busy host's scheduler adds, it does not. */
-#define GPUBENCH_HIDDEN_WORK_ATTEMPTS 8
+/* What a start with the GPU held has shown. */
+typedef struct gpubench_release {
+    int waited;         /* the run waited for the device */
+    double us;          /* from the release to the stop event */
+    double leftover_us; /* from the stop event until the device was idle */
+} gpubench_release;
 
-static int gpubench_cuda_find_hidden_work(gpubench *bench, gpubench_live *live, double first_s)
+/* count times reset (but for a first one in front) and run, enqueued while the
+ * GPU is held, behind an empty kernel so that the start event waits for the
+ * release as well. */
+static int gpubench_cuda_enqueue_held(gpubench *bench, gpubench_live *live, uint64_t count)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
-    double leftover_us = 0;
-    int attempt, code = 0;
-    live->batch = gpubench_hidden_work_batch(live, first_s);
-    for (attempt = 0; attempt < GPUBENCH_HIDDEN_WORK_ATTEMPTS && code == 0; attempt++) {
-        float ms = 0;
-        double stopped;
-        code = one->reset ? one->reset(one->context, cuda->streams[0]) : 0;
+    cudaStream_t stream = cuda->streams[0];
+    uint64_t i;
+    int code = cuda->empty ? gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL) : 0;
+    if (code == 0)
+        code = (int)cudaEventRecord(cuda->start, stream);
+    for (i = 0; i < count && code == 0; i++) {
+        if (i > 0 && one->reset)
+            code = one->reset(one->context, stream);
         if (code == 0)
-            code = gpubench_cuda_enqueue(cuda, live, cuda->streams[0]);
-        if (code == 0)
-            code = gpubench_cuda_wait(bench, cuda->stop);
-        stopped = gpubench_now_s();
-        if (code == 0)
-            code = (int)cudaDeviceSynchronize();
-        leftover_us = (gpubench_now_s() - stopped) * 1e6;
-        if (code == 0)
-            code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
-        if (leftover_us <= 50 + 100 * (double)ms) /* 10 % of the timed section */
-            break;
+            code = one->run(one->context, stream);
     }
-    live->batch = 1;
-    if (code == 0 && attempt == GPUBENCH_HIDDEN_WORK_ATTEMPTS)
-        code = gpubench_fail(bench, GPUBENCH_FAILED,
-                             "works outside the stream it was given: the device was busy for "
-                             "%.0f us after the stop event", leftover_us);
+    if (code == 0)
+        code = (int)cudaGetLastError();
+    if (code == 0)
+        code = (int)cudaEventRecord(cuda->stop, stream);
+    return code;
+}
+
+static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint64_t count,
+                                      gpubench_release *seen)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    double stopped;
+    float ms = 0;
+    int held, code = gpubench_cuda_make_current(bench);
+    memset(seen, 0, sizeof *seen);
+    if (code == 0 && one->reset)
+        code = one->reset(one->context, cuda->streams[0]);
+    if (code == 0)
+        code = (int)cudaDeviceSynchronize();
+    held = code == 0 && gpubench_cuda_hold(bench);
+    if (code == 0)
+        code = gpubench_cuda_enqueue_held(bench, live, count);
+    seen->waited = held && cuda->hold->timed_out;
+    cuda->hold->released = 1;
+    if (code == 0)
+        code = gpubench_cuda_wait(bench, cuda->stop);
+    stopped = gpubench_now_s();
+    if (code == 0)
+        code = (int)cudaDeviceSynchronize();
+    seen->leftover_us = (gpubench_now_s() - stopped) * 1e6;
+    if (code == 0)
+        code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
+    seen->us = ms * 1e3;
+    return code;
+}
+
+/* How often to run a case at a time so that what is never joined piles up: as
+ * often as half a millisecond of enqueueing allows, and 5 ms of the device. */
+static uint64_t gpubench_escape_batch(const gpubench_live *live)
+{
+    double most = 5e3 / (live->host_us + 0.1), queued = 500 / (live->enqueue_us + 0.1);
+    most = most < queued ? most : queued;
+    return most < 1 ? 1 : most > 128 ? 128 : (uint64_t)most;
+}
+
+/* Does the run wait for the device inside? Then it is timed without a gate. */
+static int gpubench_cuda_find_waiting(gpubench *bench, gpubench_live *live)
+{
+    gpubench_release seen;
+    int attempt, code = 0;
+    for (attempt = 0; attempt < 2 && code == 0; attempt++) {
+        code = gpubench_cuda_release_runs(bench, live, 1, &seen);
+        if (code == 0 && !seen.waited)
+            return 0;
+    }
+    if (code == 0) {
+        live->ungated = 1;
+        gpubench_add_flag(live, "ungated");
+    }
+    return code;
+}
+
+/* Is the device busy after the stop event? */
+static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
+{
+    uint64_t batch = live->ungated ? 1 : gpubench_escape_batch(live);
+    gpubench_release seen;
+    int attempt, code = 0;
+    for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
+        code = gpubench_cuda_release_runs(bench, live, batch, &seen);
+        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + 0.1 * seen.us)
+            return code;
+    }
+    return code != 0 ? code
+                     : gpubench_fail(bench, GPUBENCH_FAILED,
+                                     "works outside the stream it was given: the device was busy "
+                                     "for %.0f us after the stop event", seen.leftover_us);
+}
+
+/* Does the run take longer when everything starts at one moment than when the
+ * gate was closed for long enough that work on other streams is over? */
+static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
+{
+    gpubench_release seen;
+    double us = 0;
+    int attempt, code = 0;
+    for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
+        code = gpubench_cuda_release_runs(bench, live, 1, &seen);
+        if (code != 0 || seen.waited)
+            return code;
+        live->hold_s = 1e-6 * (seen.us + live->host_us) + 1e-4;
+        code = gpubench_cuda_time(bench, live, &us);
+        live->hold_s = 0;
+        if (seen.us <= 1.1 * us + 3)
+            return code;
+    }
+    return code != 0 ? code
+                     : gpubench_fail(bench, GPUBENCH_FAILED,
+                                     "works outside the stream it was given: %.1f us when all "
+                                     "starts at one moment, %.1f us of it behind the start event",
+                                     seen.us, us);
+}
+
+/* Stream-ordered memory that is freed goes back to the system when the device
+ * is synchronized, which takes long and looks like work: kept meanwhile. */
+static uint64_t gpubench_cuda_keep_pool(gpubench *bench, uint64_t threshold)
+{
+    cudaMemPool_t pool = NULL;
+    uint64_t before = 0;
+    if (cudaDeviceGetMemPool(&pool, bench->machine.ordinal) != cudaSuccess ||
+        cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &before) != cudaSuccess ||
+        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) != cudaSuccess)
+        (void)cudaGetLastError(); /* a device without pools */
+    return before;
+}
+
+static int gpubench_cuda_find_escapes(gpubench *bench, gpubench_live *live)
+{
+    uint64_t threshold = gpubench_cuda_keep_pool(bench, UINT64_MAX);
+    int code = 0;
+    if (gpubench_cuda_of(bench)->hold_kernel)
+        code = gpubench_cuda_find_waiting(bench, live);
+    if (code == 0)
+        code = gpubench_cuda_find_unjoined(bench, live);
+    if (code == 0 && !live->ungated && gpubench_cuda_of(bench)->hold_kernel)
+        code = gpubench_cuda_find_unforked(bench, live);
+    (void)gpubench_cuda_keep_pool(bench, threshold);
+    return code;
+}
+
+/* One run as a graph, which the caller destroys, and how many nodes it has. */
+static int gpubench_cuda_record(gpubench *bench, gpubench_live *live, cudaGraph_t *graph,
+                                size_t *nodes)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
+    if (code == 0) {
+        int ended;
+        code = one->run(one->context, cuda->streams[0]);
+        ended = (int)cudaStreamEndCapture(cuda->streams[0], graph);
+        code = code ? code : ended;
+    }
+    if (code == 0)
+        code = (int)cudaGraphGetNodes(*graph, NULL, nodes);
+    if (code != 0)
+        (void)cudaGetLastError();
     return code;
 }
 
 static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    const gpubench_case *one = &live->item->one;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     size_t nodes = 0;
-    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
-    if (code == 0) {
-        int ended;
-        code = one->run(one->context, cuda->streams[0]);
-        ended = (int)cudaStreamEndCapture(cuda->streams[0], &graph);
-        code = code ? code : ended;
-    }
-    if (code == 0)
-        code = (int)cudaGraphGetNodes(graph, NULL, &nodes);
+    int code = gpubench_cuda_record(bench, live, &graph, &nodes);
     if (code == 0 && nodes > 0)
         code = (int)cudaGraphInstantiateWithFlags(&executable, graph, 0);
     if (graph)
@@ -1692,29 +2102,181 @@ static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
     return 0;
 }
 
-/* The first execution loads modules and may synchronize, so it has no gate. */
+/* A run that is as short as an empty kernel may launch nothing at all, and
+ * still take more than nothing: recording an event does. As a graph it has no
+ * nodes then. What cannot be captured is believed. */
+static int gpubench_cuda_find_nothing(gpubench *bench, gpubench_live *live)
+{
+    double empty_us = bench->overhead_us[GPUBENCH_COLD];
+    cudaGraph_t graph = NULL;
+    size_t nodes = 0;
+    double us = 0;
+    int code = gpubench_cuda_time(bench, live, &us);
+    if (code != 0 || us > (empty_us > 0 ? 1.05 * empty_us : 5))
+        return code;
+    code = gpubench_cuda_record(bench, live, &graph, &nodes);
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    return code == 0 && nodes == 0
+               ? gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given")
+               : 0;
+}
+
+/* What happens once (loading of modules) or once on each stream (workspaces
+ * that a library keeps by stream) happens here, without a gate. A case whose
+ * runs take long gets fewer streams. */
+static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
+{
+    double us, start = gpubench_now_s();
+    int code = 0;
+    live->ungated = 1;
+    live->turn = live->streams = 0;
+    while (code == 0 && live->streams < GPUBENCH_STREAMS &&
+           (live->streams < 2 || gpubench_now_s() - start < 0.1)) {
+        double begun = gpubench_now_s();
+        code = gpubench_cuda_sample(bench, live, &us);
+        live->first_s = gpubench_now_s() - begun;
+        live->streams = live->turn;
+    }
+    live->turn = 0;
+    live->ungated = 0;
+    return code;
+}
+
+/* Host's times of one run on an idle device: until the call returned, and until
+ * the device was done. The least of a few, because others use the host too. */
+static int gpubench_cuda_time_host(gpubench *bench, gpubench_live *live)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    double begun = gpubench_now_s();
+    int i, code = 0;
+    for (i = 0; i < 10 && code == 0 && (i == 0 || gpubench_now_s() - begun < 0.05); i++) {
+        cudaStream_t stream = cuda->streams[(uint64_t)i % live->streams];
+        double start, enqueued, done;
+        if (one->reset)
+            code = one->reset(one->context, stream);
+        if (code == 0)
+            code = (int)cudaDeviceSynchronize();
+        start = gpubench_now_s();
+        if (code == 0)
+            code = gpubench_cuda_enqueue_runs(live, stream);
+        enqueued = (gpubench_now_s() - start) * 1e6;
+        if (code == 0)
+            code = (int)cudaEventRecord(cuda->stop, stream);
+        if (code == 0)
+            code = gpubench_cuda_wait(bench, cuda->stop);
+        done = (gpubench_now_s() - start) * 1e6;
+        live->enqueue_us = i == 0 || enqueued < live->enqueue_us ? enqueued : live->enqueue_us;
+        live->host_us = i == 0 || done < live->host_us ? done : live->host_us;
+    }
+    return code;
+}
+
+static int gpubench_cuda_lacks_sweep(const gpubench *bench, unsigned mode)
+{
+    return (mode == GPUBENCH_COLD || mode == GPUBENCH_GRAPH) && !gpubench_cuda_of(bench)->sweep;
+}
+
 static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
 {
-    double us, start = 0;
-    int attempt, code = 0;
-    live->ungated = 1;
-    for (attempt = 0; attempt < 2 && code == 0; attempt++) {
-        start = gpubench_now_s();
-        code = gpubench_cuda_sample(bench, live, &us);
-    }
-    if (code == 0)
-        code = gpubench_cuda_find_hidden_work(bench, live, gpubench_now_s() - start);
-    live->ungated = 0;
+    int code;
+    if (gpubench_cuda_lacks_sweep(bench, live->mode))
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED,
+                             "the driver takes no kernel as PTX, so that caches cannot be swept: "
+                             "--mode dirty");
+    code = gpubench_cuda_try_streams(bench, live);
+    if (code == 0 && !bench->calibrating)
+        code = gpubench_cuda_time_host(bench, live);
+    if (code == 0 && !bench->calibrating)
+        code = gpubench_cuda_find_escapes(bench, live);
     if (code == 0 && live->mode == GPUBENCH_GRAPH)
         code = gpubench_cuda_capture(bench, live);
+    else if (code == 0 && !bench->calibrating)
+        code = gpubench_cuda_find_nothing(bench, live);
+    if (code == 0 && live->graph && !bench->calibrating)
+        code = gpubench_cuda_time_host(bench, live);
     return code;
 }
 
 static int gpubench_cuda_finish(gpubench *bench)
 {
-    cudaError_t code = cudaDeviceSynchronize();
-    (void)bench;
+    cudaError_t code = (cudaError_t)gpubench_cuda_make_current(bench);
+    if (code == cudaSuccess)
+        code = cudaDeviceSynchronize();
     return (int)(code != cudaSuccess ? code : cudaGetLastError());
+}
+
+/* ---- energy ---- */
+
+/* Where the energy counter stood when it last moved. */
+typedef struct gpubench_tick {
+    double mj, s;
+    uint64_t runs; /* that were done */
+} gpubench_tick;
+
+/* The counter in mJ since some start; negative: unknown. */
+static double gpubench_cuda_read_energy_mj(const gpubench *bench)
+{
+    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
+    unsigned long long mj;
+    return nvml->device && nvml->energy && nvml->energy(nvml->device, &mj) == 0 ? (double)mj : -1;
+}
+
+/* Keeps two batches in flight, so that the device never waits for the host,
+ * and follows the counter, which steps by tenths of a second: from one of its
+ * steps to another, at least 2 s later, and not before the power has settled. */
+static int gpubench_cuda_follow_energy(gpubench *bench, gpubench_live *live, gpubench_tick *first,
+                                       gpubench_tick *last)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    double start = gpubench_now_s(), before = -1;
+    uint64_t queued = 0;
+    int code = 0;
+    memset(first, 0, sizeof *first);
+    memset(last, 0, sizeof *last);
+    while (code == 0 && (first->s == 0 || last->s - first->s < 2)) {
+        double mj;
+        code = gpubench_cuda_enqueue_runs(live, cuda->streams[0]);
+        if (code == 0)
+            code = (int)cudaEventRecord(cuda->batches[queued % 2], cuda->streams[0]);
+        if (code == 0 && ++queued > 1)
+            code = gpubench_cuda_wait(bench, cuda->batches[queued % 2]);
+        mj = gpubench_cuda_read_energy_mj(bench);
+        if (mj < 0 || gpubench_now_s() - start > 10)
+            return code != 0 ? code : GPUBENCH_UNSUPPORTED;
+        if (mj != before && before >= 0) {
+            gpubench_tick *tick = first->s == 0 && gpubench_now_s() - start > 0.3 ? first : last;
+            tick->mj = mj;
+            tick->s = gpubench_now_s();
+            tick->runs = (queued - 1) * live->batch;
+        }
+        before = mj;
+    }
+    return code != 0 ? code : (int)cudaDeviceSynchronize();
+}
+
+/* Millijoules of one run, from the board's energy counter. The case is reset
+ * once, in front: its reset's energy is not the run's. */
+static int gpubench_cuda_measure_energy(gpubench *bench, gpubench_live *live)
+{
+    const gpubench_case *one = &live->item->one;
+    uint64_t batch = live->batch;
+    gpubench_tick first, last;
+    double us = 0;
+    int code = one->reset ? one->reset(one->context, gpubench_cuda_of(bench)->streams[0]) : 0;
+    live->batch = 1;
+    if (code == 0)
+        code = gpubench_cuda_sample(bench, live, &us);
+    live->batch = us > 0 && us < 1e4 ? (uint64_t)(1e4 / us) + 1 : 1;
+    if (code == 0)
+        code = gpubench_cuda_follow_energy(bench, live, &first, &last);
+    live->batch = batch;
+    if (code == 0 && last.runs > first.runs)
+        live->energy_mj = (last.mj - first.mj) / (double)(last.runs - first.runs);
+    else if (code == 0 || code == GPUBENCH_UNSUPPORTED)
+        gpubench_add_flag(live, "no-energy-counter");
+    return code == GPUBENCH_UNSUPPORTED ? 0 : code;
 }
 
 static void gpubench_cuda_end(gpubench_live *live)
@@ -1741,11 +2303,12 @@ static const char *gpubench_cuda_error_string(int code)
 }
 
 static const gpubench_backend gpubench_cuda_backend = {
-    "cuda", gpubench_cuda_open, gpubench_cuda_close, gpubench_cuda_allocate, gpubench_cuda_release,
-    gpubench_cuda_copy, gpubench_cuda_fill, gpubench_cuda_free_bytes, gpubench_cuda_begin,
-    gpubench_cuda_sample, gpubench_cuda_finish, gpubench_cuda_end, gpubench_cuda_alive,
-    gpubench_cuda_error_name, gpubench_cuda_error_string, gpubench_cuda_read_state,
-    gpubench_cuda_read_energy_mj};
+    "cuda", gpubench_cuda_choose, gpubench_cuda_open, gpubench_cuda_close,
+    gpubench_cuda_make_current, gpubench_cuda_allocate,
+    gpubench_cuda_release, gpubench_cuda_copy, gpubench_cuda_fill, gpubench_cuda_free_bytes,
+    gpubench_cuda_begin, gpubench_cuda_sample, gpubench_cuda_finish, gpubench_cuda_end,
+    gpubench_cuda_alive, gpubench_cuda_error_name, gpubench_cuda_error_string,
+    gpubench_cuda_read_state, gpubench_cuda_measure_energy};
 
 static int gpubench_run_memset(void *context, gpubench_stream stream)
 {
@@ -1755,7 +2318,7 @@ static int gpubench_run_memset(void *context, gpubench_stream stream)
 static int gpubench_run_empty(void *context, gpubench_stream stream)
 {
     const gpubench_cuda *cuda = (const gpubench_cuda *)context;
-    return cuda->launch(cuda->empty_function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    return gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
 }
 #endif /* GPUBENCH_CUDA */
 
@@ -1823,11 +2386,13 @@ static void gpubench_choose_batch(gpubench *bench, gpubench_live *live)
     }
 }
 
-static double gpubench_sm_clock(gpubench *bench)
+/* The clock in MHz; also notes whether the load is one that the power cap slows. */
+static double gpubench_look_at_state(gpubench *bench, gpubench_live *live)
 {
     gpubench_live probe;
     memset(&probe, 0, sizeof probe);
     bench->backend->read_state(bench, &probe);
+    live->power_limited |= probe.power_limited;
     return probe.sm_mhz;
 }
 
@@ -1851,14 +2416,14 @@ static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
 }
 
 /* Until two windows agree within twice the precision and the SM clock within
- * one step (15 MHz); a power-limited kernel needs longer than a short one. */
+ * one step (15 MHz). */
 static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
 {
     double cap_s = bench->settings.max_time_s, start = gpubench_now_s();
     double tolerance = 2 * bench->settings.precision, before = 0, clock_before = 0;
     for (;;) {
         double median = gpubench_warm_up_window(bench, live);
-        double clock = gpubench_sm_clock(bench);
+        double clock = gpubench_look_at_state(bench, live);
         double drift = median > before ? median - before : before - median;
         double clock_drift = clock > clock_before ? clock - clock_before : clock_before - clock;
         int steady = before > 0 && drift <= tolerance * median + 0.064 && clock_drift <= 15;
@@ -1873,14 +2438,86 @@ static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
     }
 }
 
+/* One round: a sample of each, not kept but added to its sum. */
+static void gpubench_soak_round(gpubench *bench, gpubench_live *lives, size_t count, double *sums)
+{
+    size_t i;
+    for (i = 0; i < count && !bench->lost; i++) {
+        double us = lives[i].done ? 0 : gpubench_take(bench, &lives[i]);
+        sums[i] += us > 0 ? us : 0;
+        lives[i].warmup += lives[i].done ? 0 : lives[i].batch;
+    }
+}
+
+/* The means of each case over rounds of half a second. */
+static void gpubench_soak_window(gpubench *bench, gpubench_live *lives, size_t count, double *means)
+{
+    double start = gpubench_now_s();
+    size_t rounds = 0, i;
+    memset(means, 0, count * sizeof *means);
+    for (; !bench->lost && (rounds == 0 || gpubench_now_s() - start < 0.5); rounds++)
+        gpubench_soak_round(bench, lives, count, means);
+    for (i = 0; i < count && rounds > 0; i++)
+        means[i] /= (double)rounds;
+}
+
+/* A load near the power cap gets slower for seconds, while the board's
+ * controller closes in on it: 14 % between 50 ms and 1 s of a large product on
+ * an H100. So it runs as it will be sampled, in turn with the others of its
+ * group, for 2 s at least and until two half seconds agree within the
+ * precision. What is still drifting after 6 s is marked. */
+static void gpubench_soak(gpubench *bench, gpubench_live *lives, size_t count)
+{
+    double start = gpubench_now_s(), least_s = 2, most_s = 6, moved = 1;
+    double *means = (double *)gpubench_must(calloc(2 * count, sizeof *means)), *before = means + count;
+    size_t i;
+    while (!bench->lost && moved > bench->settings.precision + 1e-9 &&
+           gpubench_now_s() - start < most_s) {
+        memcpy(before, means, count * sizeof *means);
+        gpubench_soak_window(bench, lives, count, means);
+        for (moved = gpubench_now_s() - start < least_s, i = 0; i < count; i++) {
+            double change = means[i] > before[i] ? means[i] - before[i] : before[i] - means[i];
+            if (change > moved * means[i])
+                moved = change / means[i];
+        }
+    }
+    for (i = 0; i < count && moved > bench->settings.precision + 1e-9; i++)
+        gpubench_add_flag(&lives[i], "unsteady");
+    free(means);
+}
+
+/* Together, where one of them is slowed by the power cap. */
+static void gpubench_soak_if_limited(gpubench *bench, gpubench_live *lives, size_t count)
+{
+    int limited = 0;
+    size_t i;
+    for (i = 0; i < count; i++)
+        limited |= lives[i].power_limited && !lives[i].done;
+    if (limited)
+        gpubench_soak(bench, lives, count);
+}
+
+/* The outputs are poisoned when all warming up is over: what verify sees is the
+ * timed loop's. */
+static void gpubench_start_sampling(gpubench *bench, gpubench_live *live)
+{
+    int code;
+    bench->current = live;
+    code = gpubench_poison_outputs(bench, live);
+    if (code != 0)
+        gpubench_blame(bench, live, code, "poisoning the outputs");
+    live->spent_s = 0;
+}
+
 static void gpubench_set_up(gpubench *bench, gpubench_live *live)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t before = bench->backend->free_bytes(), after;
-    int code = 0;
+    int code;
     bench->current = live;
     live->set_up = 1;
-    if (one->setup)
+    code = bench->backend->make_current(bench); /* another case may have left another device */
+    if (code == 0 && one->setup)
         code = one->setup(one->context, bench);
     if (code == 0)
         code = bench->backend->finish(bench);
@@ -1906,12 +2543,6 @@ static void gpubench_begin(gpubench *bench, gpubench_live *live)
         gpubench_choose_batch(bench, live);
     if (!live->done)
         gpubench_warm_up(bench, live);
-    if (live->done)
-        return;
-    code = gpubench_poison_outputs(bench, live);
-    if (code != 0)
-        gpubench_blame(bench, live, code, "poisoning the outputs");
-    live->spent_s = 0;
 }
 
 /* Ends the sampling, and reads the clocks while the GPU is still warm. */
@@ -1984,45 +2615,13 @@ static void gpubench_interleave(gpubench *bench, gpubench_live *lives, size_t co
     }
 }
 
-/* Runs that a window of at least 1.5 s of back-to-back batches held; 0 after a
- * failure or without a counter. */
-static uint64_t gpubench_fill_energy_window(gpubench *bench, gpubench_live *live, double *mj)
-{
-    double start_mj, start_s;
-    uint64_t runs = 0;
-    gpubench_choose_batch(bench, live);
-    start_mj = bench->backend->read_energy_mj(bench);
-    start_s = gpubench_now_s();
-    if (start_mj < 0)
-        return 0;
-    while (gpubench_now_s() - start_s < 1.5) {
-        if (live->done && live->status)
-            return 0;
-        gpubench_take(bench, live);
-        runs += live->batch + 1; /* and the one in front of the batch */
-    }
-    *mj = bench->backend->read_energy_mj(bench) - start_mj;
-    return runs;
-}
-
-/* Millijoules of one run, from the board's energy counter, which steps by
- * tenths of a second: hence the long window. */
 static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
 {
-    unsigned mode = live->mode;
-    uint64_t batch = live->batch, runs;
-    int ungated = live->ungated;
-    double mj = 0;
-    live->mode = GPUBENCH_HOT;
-    live->ungated = 1; /* a closed gate would add the energy of waiting */
-    runs = gpubench_fill_energy_window(bench, live, &mj);
-    if (runs > 0)
-        live->energy_mj = mj / (double)runs;
-    else
-        gpubench_add_flag(live, "no-energy-counter");
-    live->mode = mode;
-    live->batch = batch;
-    live->ungated = ungated;
+    int code;
+    bench->current = live;
+    code = bench->backend->measure_energy(bench, live);
+    if (code != 0)
+        gpubench_blame(bench, live, code, "measuring the energy");
 }
 
 /* Leaves the outputs of exactly one run after a reset, on the timed buffers. */
@@ -2132,6 +2731,20 @@ static void gpubench_fill_identity(const gpubench *bench, const gpubench_live *l
     gpubench_set_text(row, GPUBENCH_COLUMN_flags, live->flags);
 }
 
+/* What decides how long a case is measured: a comparison wants the same on both
+ * sides. */
+static void gpubench_fill_settings(const gpubench *bench, gpubench_row *row)
+{
+    const gpubench_settings *settings = &bench->settings;
+    char precision[32], max_time[32], text[256];
+    gpubench_format_number(settings->precision * 100, precision);
+    gpubench_format_number(settings->max_time_s, max_time);
+    snprintf(text, sizeof text, "precision=%s max-time=%s min-samples=%llu max-samples=%llu "
+             "warmup=%llu", precision, max_time, (unsigned long long)settings->min_samples,
+             (unsigned long long)settings->max_samples, (unsigned long long)settings->warmup);
+    gpubench_set_text(row, GPUBENCH_COLUMN_settings, text);
+}
+
 static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
 {
     const gpubench_machine *machine = &bench->machine;
@@ -2141,6 +2754,7 @@ static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
     strftime(timestamp, sizeof timestamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     gpubench_set_text(row, GPUBENCH_COLUMN_device, machine->device);
     gpubench_set_text(row, GPUBENCH_COLUMN_uuid, machine->uuid);
+    gpubench_set_text(row, GPUBENCH_COLUMN_pci, machine->pci);
     gpubench_set_text(row, GPUBENCH_COLUMN_compute_capability, machine->compute_capability);
     if (machine->sm_count > 0)
         gpubench_set_count(row, GPUBENCH_COLUMN_sm_count, (uint64_t)machine->sm_count);
@@ -2156,6 +2770,7 @@ static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
     gpubench_set_text(row, GPUBENCH_COLUMN_compiler, GPUBENCH_COMPILER);
     gpubench_set_text(row, GPUBENCH_COLUMN_git, GPUBENCH_GIT);
     gpubench_set_count(row, GPUBENCH_COLUMN_seed, bench->settings.seed);
+    gpubench_fill_settings(bench, row);
     gpubench_set_text(row, GPUBENCH_COLUMN_timestamp, timestamp);
 }
 
@@ -2176,6 +2791,10 @@ static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live
         gpubench_set_number(row, GPUBENCH_COLUMN_min_us + (int)i, times[i]);
     if (bench->overhead_us[live->mode] > 0)
         gpubench_set_number(row, GPUBENCH_COLUMN_overhead_us, bench->overhead_us[live->mode]);
+    if (bench->nothing_us[live->mode] > 0)
+        gpubench_set_number(row, GPUBENCH_COLUMN_events_us, bench->nothing_us[live->mode]);
+    if (live->host_us > 0)
+        gpubench_set_number(row, GPUBENCH_COLUMN_host_us, gpubench_round_to_ns(live->host_us));
 }
 
 static void gpubench_fill_work(const gpubench *bench, const gpubench_live *live, double median_us,
@@ -2215,6 +2834,8 @@ static void gpubench_add_warnings(const gpubench *bench, gpubench_live *live, do
     const gpubench_case *one = &live->item->one;
     if (median_us < 2 * bench->overhead_us[live->mode])
         gpubench_add_flag(live, "near-overhead");
+    if (live->enqueue_us > 2 * median_us && live->enqueue_us > median_us + 10)
+        gpubench_add_flag(live, "host-bound");
     if (bench->clock_step_us / (double)live->batch > bench->settings.precision * median_us)
         gpubench_add_flag(live, "coarse-clock");
     if (one->bytes > 0 && one->bytes <= bench->machine.l2_bytes)
@@ -2315,6 +2936,10 @@ static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].done)
             gpubench_begin(bench, &lives[i]);
+    gpubench_soak_if_limited(bench, lives, count);
+    for (i = 0; i < count && !bench->lost; i++)
+        if (!lives[i].done)
+            gpubench_start_sampling(bench, &lives[i]);
     gpubench_interleave(bench, lives, count);
     for (i = 0; i < count && !bench->lost; i++) {
         if (lives[i].status)
@@ -2435,7 +3060,9 @@ static int gpubench_calibrate(gpubench *bench, unsigned mode, int (*run)(void *,
     live.mode = mode;
     live.batch = 1;
     bench->current = &live;
+    bench->calibrating = 1;
     code = gpubench_sample_known(bench, &live, median_us);
+    bench->calibrating = 0;
     if (code != 0)
         gpubench_message(bench, "cannot measure an empty launch: %s",
                          code > 0 ? bench->backend->error_string(code) : live.reason);
@@ -2448,11 +3075,13 @@ static int gpubench_calibrate_mode(gpubench *bench, unsigned mode)
     int code = 0;
 #if GPUBENCH_CUDA
     if (bench->backend == &gpubench_cuda_backend) {
+        if (gpubench_cuda_lacks_sweep(bench, mode))
+            return 0; /* each case's row will say so */
         if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
             code = gpubench_calibrate(bench, mode, gpubench_run_nothing, &bench->nothing_us[mode]);
         if (code == 0)
             code = gpubench_calibrate(bench, mode, gpubench_run_memset, &bench->memset_us[mode]);
-        if (code == 0 && gpubench_cuda_of(bench)->empty_function)
+        if (code == 0 && gpubench_cuda_of(bench)->empty)
             code = gpubench_calibrate(bench, mode, gpubench_run_empty, &bench->overhead_us[mode]);
         return code;
     }
@@ -3020,7 +3649,7 @@ static void gpubench_take_device(gpubench *bench, const char *text)
     if (!text)
         return;
     if (strcmp(text, "auto") && strcmp(text, "cpu") && strncmp(text, "GPU-", 4) &&
-        gpubench_parse_count(text, &number) != 0)
+        strncmp(text, "MIG-", 4) && gpubench_parse_count(text, &number) != 0)
         gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
                              text);
     else if (!GPUBENCH_CUDA && strcmp(text, "auto") && strcmp(text, "cpu"))
@@ -3172,6 +3801,14 @@ static void gpubench_join_processes(gpubench *bench)
     unsetenv(GPUBENCH_ENV_CAMPAIGN);
 }
 
+/* Rows of an earlier process are kept where there is no device for more. */
+static void gpubench_choose_device(gpubench *bench)
+{
+    bench->device_chosen = bench->backend->choose(bench) == 0;
+    bench->failed |= !bench->device_chosen;
+    bench->refused |= !bench->device_chosen && bench->row_count == 0;
+}
+
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
@@ -3200,6 +3837,8 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
         gpubench_run_processes(bench);
+    if (!bench->refused && !bench->settings.list)
+        gpubench_choose_device(bench);
     return bench;
 }
 
@@ -3334,7 +3973,7 @@ void gpubench_run(gpubench *bench)
     size_t *order, i, count = bench->group_count - bench->groups_done;
     if (!bench->refused)
         gpubench_check_queue(bench);
-    if (bench->refused || bench->settings.list)
+    if (bench->refused || bench->settings.list || !bench->device_chosen)
         return;
     if (!bench->device_open) {
         bench->device_open = 1;

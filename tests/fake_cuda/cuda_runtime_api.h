@@ -42,6 +42,7 @@ typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 typedef void(CUDART_CB *cudaHostFn_t)(void *argument);
 
 typedef struct CUuuid_st {
@@ -52,7 +53,7 @@ struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
     size_t totalGlobalMem;
-    int major, minor, multiProcessorCount, l2CacheSize;
+    int major, minor, multiProcessorCount, l2CacheSize, maxThreadsPerMultiProcessor;
 };
 
 enum cudaDeviceAttr {
@@ -60,6 +61,7 @@ enum cudaDeviceAttr {
     cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37
 };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
@@ -70,6 +72,7 @@ enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess = 0,
     cudaDriverEntryPointSymbolNotFound = 1
 };
+#define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
 #define cudaHostAllocDefault 0x00
 #define cudaEventDisableTiming 0x02
@@ -83,6 +86,12 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
@@ -155,7 +164,9 @@ struct fake_cuda {
 extern struct fake_cuda fake_cuda;
 
 /* Launches a kernel that takes us of simulated time, and in real time does not
- * end before real_ms (below 1000) after its launch. */
+ * end before real_ms (below 1000) after its launch. On the default stream (NULL)
+ * it is over when this returns, and what blocking streams were given before
+ * comes first, as the real one orders them. */
 cudaError_t fake_launch(cudaStream_t stream, double us, int real_ms);
 
 /* A launch that is refused: cudaGetLastError will tell, nothing else. */
@@ -175,6 +186,7 @@ int fake_device_of(const void *memory); /* that it was taken from; -1: the host 
 int fake_peer_accesses(void);           /* that are enabled now: 2 is both ways */
 size_t fake_used_bytes(void);   /* device memory in use */
 int fake_live_objects(void);    /* streams, events, graphs, modules, blocks of memory */
+uint64_t fake_release_threshold(void); /* of the memory pool; 0 at the start */
 
 /* As after the start of a process: no error, device 0, nothing scripted. */
 void fake_start(void);

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEVICES = 2, MOST_STREAMS = 64 };
+enum { DEVICES = 2, MOST_STREAMS = 256 };
 static const size_t memory_bytes = (size_t)1 << 30;
 
-enum operation_kind { KERNEL, WRITE, COPY, HOST, RECORD, WAIT, CRASH, HANG };
+enum operation_kind { KERNEL, WRITE, COPY, HOST, RECORD, WAIT, CRASH, HANG, HOLD };
 
 typedef struct operation {
     struct operation *next;
@@ -20,7 +20,7 @@ typedef struct operation {
     double us;
     int byte;
     struct timespec until; /* KERNEL ends no sooner, in real time; 0: at once */
-    void *memory; /* of WRITE and COPY; HOST's argument */
+    void *memory; /* of WRITE and COPY; HOST's argument; what HOLD and the host share */
     const void *source;
     uint64_t records; /* of its event, that WAIT waits for */
     size_t bytes;
@@ -33,7 +33,7 @@ struct CUstream_st {
     pthread_cond_t filled;
     operation *first, **last; /* the head stays until it is executed */
     double now_us;
-    int ended;
+    int ended, blocking; /* blocking: in order with the default stream */
     cudaGraph_t capture; /* while capturing */
     int capture_spoilt;
 };
@@ -71,6 +71,8 @@ static pthread_cond_t executed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams[MOST_STREAMS];
 static cudaError_t last_error, context_error;
 static int current_device, live_objects;
+static int held; /* by a kernel that fills the device: no other one starts */
+static uint64_t release_threshold;
 static block *blocks;
 static int has_access[DEVICES]; /* to the other one */
 static size_t used_bytes;
@@ -157,12 +159,45 @@ static void perform(const operation *op)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &op->until, NULL);
 }
 
+/* What the kernel that holds the device shares with the host: whether the host
+ * has released it, whether it is there, whether its time ran out. */
+static void hold(const operation *op)
+{
+    volatile unsigned *shared = op->memory;
+    static const struct timespec pause = {0, 50000};
+    struct timespec now, start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    held = 1;
+    shared[1] = 1;
+    while (!shared[0] && !shared[2]) {
+        pthread_mutex_unlock(&lock);
+        nanosleep(&pause, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        shared[2] = (double)(now.tv_sec - start.tv_sec) * 1e6 +
+                        (double)(now.tv_nsec - start.tv_nsec) / 1e3 > op->us;
+        pthread_mutex_lock(&lock);
+    }
+    held = 0;
+    pthread_cond_broadcast(&executed);
+}
+
+static int is_kernel(const operation *op)
+{
+    return op->kind == KERNEL || op->kind == WRITE;
+}
+
 /* With the lock held. What a destroyed context had queued is dropped, but
  * events count down, so that nobody waits for them. */
 static void execute(cudaStream_t stream, const operation *op)
 {
     while (op->kind == HANG)
         pthread_cond_wait(&stream->filled, &lock);
+    while (is_kernel(op) && held)
+        pthread_cond_wait(&executed, &lock);
+    if (op->kind == HOLD) {
+        hold(op);
+        return;
+    }
     while (op->kind == WAIT && op->event->recorded < op->records)
         pthread_cond_wait(&executed, &lock);
     if (op->kind == WAIT && stream->now_us < op->event->us)
@@ -226,6 +261,23 @@ static void queue(cudaStream_t stream, const operation *op)
     pthread_cond_signal(&stream->filled);
 }
 
+/* The default stream waits for all that blocking streams were given, and they
+ * for it. With the lock held. */
+static void meet_blocking_streams(cudaStream_t null_stream, int before)
+{
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++) {
+        while (before && streams[i] && streams[i]->blocking && streams[i]->first)
+            pthread_cond_wait(&executed, &lock);
+        if (!streams[i] || !streams[i]->blocking)
+            continue;
+        if (streams[i]->now_us > null_stream->now_us)
+            null_stream->now_us = streams[i]->now_us;
+        if (!before)
+            streams[i]->now_us = null_stream->now_us;
+    }
+}
+
 /* The NULL stream's operations are executed at once: the caller's thread is its
  * thread. Whatever they wait for is queued already. */
 static cudaError_t enqueue(cudaStream_t stream, const operation *op)
@@ -239,7 +291,9 @@ static cudaError_t enqueue(cudaStream_t stream, const operation *op)
     } else if (code == cudaSuccess) {
         if (op->kind == RECORD)
             op->event->pending++;
+        meet_blocking_streams(&null_stream, 1);
         execute(&null_stream, op);
+        meet_blocking_streams(&null_stream, 0);
         pthread_cond_broadcast(&executed);
     }
     pthread_mutex_unlock(&lock);
@@ -346,7 +400,36 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     properties->minor = 0;
     properties->multiProcessorCount = device ? 108 : 132;
     properties->l2CacheSize = 1 << 20;
+    properties->maxThreadsPerMultiProcessor = 2048;
     return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
+{
+    snprintf(text, (size_t)bytes, "0000:%02x:00.0", device + 1);
+    return answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
+{
+    *pool = (cudaMemPool_t)(void *)&release_threshold;
+    return answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value)
+{
+    memcpy(value, pool, sizeof release_threshold);
+    return answer_locked(attribute == cudaMemPoolAttrReleaseThreshold ? cudaSuccess
+                                                                      : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value)
+{
+    memcpy(pool, value, sizeof release_threshold);
+    return answer_locked(attribute == cudaMemPoolAttrReleaseThreshold ? cudaSuccess
+                                                                      : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
@@ -504,11 +587,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     pthread_mutex_lock(&lock);
     while (i < MOST_STREAMS && streams[i])
         i++;
-    code = answer_take(flags != cudaStreamNonBlocking || i == MOST_STREAMS
+    code = answer_take((flags != cudaStreamNonBlocking && flags != cudaStreamDefault) ||
+                               i == MOST_STREAMS
                            ? cudaErrorInvalidValue
                            : fake_cuda.stream_error);
     if (code == cudaSuccess) {
         made->last = &made->first;
+        made->blocking = flags == cudaStreamDefault;
         pthread_cond_init(&made->filled, NULL);
         streams[i] = made;
         live_objects++;
@@ -735,21 +820,32 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
     return answer_locked(cudaSuccess);
 }
 
-/* ---- the driver's functions behind the empty kernel ---- */
+/* ---- the driver's functions behind the framework's own kernels ---- */
+
+static const char *const kernel_names[] = {"gpubench_empty", "gpubench_sweep", "gpubench_hold"};
+enum { KERNELS = sizeof kernel_names / sizeof kernel_names[0] };
+static char kernels[KERNELS]; /* their addresses stand for them */
 
 static int load_module(void **module, const void *image)
 {
+    int i, found = 0;
     pthread_mutex_lock(&lock);
     *module = (void *)&live_objects;
     live_objects++;
     pthread_mutex_unlock(&lock);
-    return strstr((const char *)image, ".entry gpubench_empty") ? 0 : 218; /* invalid PTX */
+    for (i = 0; i < KERNELS; i++)
+        found += strstr((const char *)image, kernel_names[i]) != NULL;
+    return found == KERNELS ? 0 : 218; /* invalid PTX */
 }
 
 static int get_function(void **function, void *module, const char *name)
 {
-    *function = module;
-    return strcmp(name, "gpubench_empty") == 0 ? 0 : 500; /* not found */
+    int i;
+    *function = NULL;
+    for (i = 0; i < KERNELS && module; i++)
+        if (!strcmp(name, kernel_names[i]))
+            *function = &kernels[i];
+    return *function ? 0 : 500; /* not found */
 }
 
 static int unload_module(void *module)
@@ -760,13 +856,27 @@ static int unload_module(void *module)
     return 0;
 }
 
+/* The sweep reads 3 TB/s; the kernel that holds the device must fill it. */
 static int launch_kernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                          unsigned block_x, unsigned block_y, unsigned block_z,
                          unsigned shared_bytes, cudaStream_t stream, void **arguments, void **extra)
 {
-    int fine = function && grid_x && grid_y && grid_z && block_x && block_y && block_z &&
-               !shared_bytes && !arguments && !extra;
-    return fine ? (int)fake_launch(stream, FAKE_EMPTY_KERNEL_US, 0) : cudaErrorInvalidValue;
+    operation op = {.kind = HOLD};
+    uint64_t number = 0;
+    if (!function || !grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_y != 1 ||
+        block_z != 1 || shared_bytes || extra)
+        return cudaErrorInvalidValue;
+    if (function == &kernels[0])
+        return arguments ? cudaErrorInvalidValue
+                         : (int)fake_launch(stream, FAKE_EMPTY_KERNEL_US, 0);
+    memcpy(&number, arguments[1], sizeof number);
+    if (function == &kernels[1])
+        return (int)fake_launch(stream, 2 + (double)number * 16 / 3e6, 0);
+    if (grid_x * block_x != (current_device ? 108 : 132) * 2048)
+        return cudaErrorInvalidConfiguration;
+    memcpy(&op.memory, arguments[0], sizeof op.memory);
+    op.us = (double)number / 1e3;
+    return (int)enqueue(stream, &op);
 }
 
 /* A function pointer travels as void *, as the API has it. */
@@ -880,6 +990,11 @@ size_t fake_used_bytes(void)
     return bytes;
 }
 
+uint64_t fake_release_threshold(void)
+{
+    return release_threshold;
+}
+
 int fake_live_objects(void)
 {
     int count;
@@ -896,5 +1011,6 @@ void fake_start(void)
     last_error = context_error = cudaSuccess;
     memset(has_access, 0, sizeof has_access);
     current_device = 0;
+    release_threshold = 0;
     pthread_mutex_unlock(&lock);
 }
