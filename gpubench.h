@@ -1175,8 +1175,10 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
  * lives (on an H100 an empty kernel took 3.07 to 3.39 us on six streams of one
  * process), so a single channel would decide the median. With 1, 16 and 32
  * streams the medians of five processes ranged over 5.2, 3.0 and 2.0 %. Streams
- * share 8 channels unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise. */
-#define GPUBENCH_STREAMS 32
+ * share 8 channels unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise, of 32 at
+ * most; a few are left to the case's own streams, which would else wait behind
+ * the gate of the one that they share a channel with. */
+#define GPUBENCH_STREAMS 28
 #define GPUBENCH_CHANNELS "32"
 
 /* A case's launches wait behind the gate at most this long, so that one that
@@ -1862,6 +1864,36 @@ static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us
     return code;
 }
 
+/* One run as a graph, which the caller destroys, and how many nodes it has. */
+static int gpubench_cuda_record(gpubench *bench, gpubench_live *live, cudaGraph_t *graph,
+                                size_t *nodes)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
+    if (code == 0) {
+        int ended;
+        code = one->run(one->context, cuda->streams[0]);
+        ended = (int)cudaStreamEndCapture(cuda->streams[0], graph);
+        code = code ? code : ended;
+    }
+    if (code == 0)
+        code = (int)cudaGraphGetNodes(*graph, NULL, nodes);
+    if (code != 0)
+        (void)cudaGetLastError();
+    return code;
+}
+
+static int gpubench_cuda_can_be_captured(gpubench *bench, gpubench_live *live)
+{
+    cudaGraph_t graph = NULL;
+    size_t nodes = 0;
+    int code = gpubench_cuda_record(bench, live, &graph, &nodes);
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    return code == 0 && nodes > 0;
+}
+
 /* ---- does the work stay on its stream? ----
  *
  * Behind the gate only the stream itself waits: what a case does elsewhere goes
@@ -2010,28 +2042,42 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
                                      "for %.0f us after the stop event", seen.leftover_us);
 }
 
-/* Does the run take longer when everything starts at one moment than when the
- * gate was closed for long enough that work on other streams is over? */
-static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
+/* One look at whether the run takes longer when everything starts at one moment
+ * than when the gate was closed for long enough that work on other streams is
+ * over. Without a finding for a run that waits inside: it has no gate. */
+static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, double *released_us,
+                                           double *gated_us)
 {
     gpubench_release seen;
-    double us = 0;
-    int attempt, code = 0;
-    for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
-        code = gpubench_cuda_release_runs(bench, live, 1, &seen);
-        if (code != 0 || seen.waited)
-            return code;
-        live->hold_s = 1e-6 * (seen.us + live->host_us) + 1e-4;
-        code = gpubench_cuda_time(bench, live, &us);
-        live->hold_s = 0;
-        if (seen.us <= 1.1 * us + 3)
-            return code;
+    int code = gpubench_cuda_release_runs(bench, live, 1, &seen);
+    *released_us = *gated_us = 0;
+    if (code != 0 || seen.waited)
+        return code;
+    *released_us = seen.us;
+    live->hold_s = 1e-6 * (seen.us + live->host_us) + 1e-4;
+    code = gpubench_cuda_time(bench, live, gated_us);
+    live->hold_s = 0;
+    return code;
+}
+
+/* A case of which most looks say so works outside its stream (one look may find
+ * the gate's stream and the case's own on one channel). Unless it can be
+ * captured: then all of it belongs to the stream, and what took longer was a
+ * host function, whose thread the gate had woken. */
+static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
+{
+    const int looks = 5;
+    double released_us = 0, gated_us = 0;
+    int found = 0, i, code = 0;
+    for (i = 0; i < looks && code == 0 && found <= looks / 2 && i - found <= looks / 2; i++) {
+        code = gpubench_cuda_look_for_unforked(bench, live, &released_us, &gated_us);
+        found += released_us > 1.1 * gated_us + 3;
     }
-    return code != 0 ? code
-                     : gpubench_fail(bench, GPUBENCH_FAILED,
-                                     "works outside the stream it was given: %.1f us when all "
-                                     "starts at one moment, %.1f us of it behind the start event",
-                                     seen.us, us);
+    if (code != 0 || found <= looks / 2 || gpubench_cuda_can_be_captured(bench, live))
+        return code;
+    return gpubench_fail(bench, GPUBENCH_FAILED,
+                         "works outside the stream it was given: %.1f us when all starts at one "
+                         "moment, %.1f us of it behind the start event", released_us, gated_us);
 }
 
 /* Stream-ordered memory that is freed goes back to the system when the device
@@ -2058,26 +2104,6 @@ static int gpubench_cuda_find_escapes(gpubench *bench, gpubench_live *live)
     if (code == 0 && !live->ungated && gpubench_cuda_of(bench)->hold_kernel)
         code = gpubench_cuda_find_unforked(bench, live);
     (void)gpubench_cuda_keep_pool(bench, threshold);
-    return code;
-}
-
-/* One run as a graph, which the caller destroys, and how many nodes it has. */
-static int gpubench_cuda_record(gpubench *bench, gpubench_live *live, cudaGraph_t *graph,
-                                size_t *nodes)
-{
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    const gpubench_case *one = &live->item->one;
-    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
-    if (code == 0) {
-        int ended;
-        code = one->run(one->context, cuda->streams[0]);
-        ended = (int)cudaStreamEndCapture(cuda->streams[0], graph);
-        code = code ? code : ended;
-    }
-    if (code == 0)
-        code = (int)cudaGraphGetNodes(*graph, NULL, nodes);
-    if (code != 0)
-        (void)cudaGetLastError();
     return code;
 }
 
@@ -2130,14 +2156,15 @@ static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
     double us, start = gpubench_now_s();
     int code = 0;
     live->ungated = 1;
-    live->turn = live->streams = 0;
-    while (code == 0 && live->streams < GPUBENCH_STREAMS &&
-           (live->streams < 2 || gpubench_now_s() - start < 0.1)) {
+    live->turn = 0;
+    live->streams = GPUBENCH_STREAMS;
+    while (code == 0 && live->turn < GPUBENCH_STREAMS &&
+           (live->turn < 2 || gpubench_now_s() - start < 0.1)) {
         double begun = gpubench_now_s();
         code = gpubench_cuda_sample(bench, live, &us);
         live->first_s = gpubench_now_s() - begun;
-        live->streams = live->turn;
     }
+    live->streams = live->turn;
     live->turn = 0;
     live->ungated = 0;
     return code;
@@ -2557,14 +2584,23 @@ static void gpubench_stop(gpubench *bench, gpubench_live *live, const char *reas
     live->done = 1;
 }
 
+/* The clock of a load at the power cap swings for seconds: 12 % within one
+ * second of a large product. Its median is that of a whole swing or two. */
+static double gpubench_time_limit_s(const gpubench *bench, const gpubench_live *live)
+{
+    const double swing_s = 2.5, asked_s = bench->settings.max_time_s;
+    return live->power_limited && asked_s < swing_s ? swing_s : asked_s;
+}
+
 /* Has this case samples enough? Looks at the interval each time the number
  * has grown by an eighth, since looking sorts a copy. */
 static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
 {
     const gpubench_settings *settings = &bench->settings;
-    int full = live->count >= settings->max_samples, late = live->spent_s >= settings->max_time_s;
+    const double limit_s = gpubench_time_limit_s(bench, live);
+    int full = live->count >= settings->max_samples, late = live->spent_s >= limit_s;
     int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
-                  live->spent_s >= settings->max_time_s / 10;
+                  live->spent_s >= limit_s / (live->power_limited ? 1.5 : 10);
     gpubench_statistics statistics;
     int precise;
     if (!full && !late && !settled)
@@ -3551,7 +3587,7 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
     {"--csv", "FILE|-", "write the rows there; - is standard output"},
-    {"--energy", NULL, "millijoules per execution, 1.5 s more for each case"},
+    {"--energy", NULL, "millijoules per execution, some 3 s more for each case"},
     {"--timeout", "SECONDS", "give up on a kernel after this long (default 60)"},
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};

@@ -20,6 +20,13 @@ enum act {
     RETURN_ERROR,
     RETURN_OOM,
     SYNCHRONIZE,
+    SYNCHRONIZE_ONCE, /* at the first run on each stream, as a library may */
+    WAIT_ELSEWHERE, /* for a kernel on another stream, beside one on its own */
+    USE_DEFAULT,    /* the default stream, in place of its own */
+    JOIN_UNFORKED,  /* a kernel of 100 us on another stream that its own waits for */
+    RECORD_ONLY,    /* an event, and launch nothing */
+    KEEP_HOST_BUSY, /* for a millisecond, beside a kernel */
+    LEAVE_DEVICE,   /* another one current */
     HIDE,           /* the work on another stream */
     MEET_BUSY_HOST, /* five times late to see that the device is done */
     FILL,           /* the output, as it should */
@@ -36,15 +43,19 @@ typedef struct probe {
     int verify_leaves_error, teardown_leaves_error, reset_fails;
     uint64_t since_reset, most_since_reset; /* runs */
     unsigned char *output, *own;
-    cudaStream_t other;
+    cudaStream_t other, seen[64];
+    cudaEvent_t event;
+    size_t seen_count;
 } probe;
 
 static int set_up(void *context, gpubench *bench)
 {
     probe *p = (probe *)context;
     cudaError_t code = cudaSuccess;
-    if (p->act == HIDE)
+    if (p->act == HIDE || p->act == WAIT_ELSEWHERE || p->act == JOIN_UNFORKED)
         code = cudaStreamCreateWithFlags(&p->other, cudaStreamNonBlocking);
+    if (code == cudaSuccess && (p->act == JOIN_UNFORKED || p->act == RECORD_ONLY))
+        code = cudaEventCreate(&p->event);
     if (p->own_bytes > 0 && code == cudaSuccess)
         code = cudaMalloc((void **)&p->own, p->own_bytes);
     if (code != cudaSuccess || p->bytes == 0)
@@ -68,10 +79,29 @@ static int fill(const probe *p, cudaStream_t stream)
     return (int)fake_launch_write(stream, p->output - before, 7, p->bytes + before + behind);
 }
 
+static int synchronize_once(probe *p, cudaStream_t stream)
+{
+    size_t i;
+    for (i = 0; i < p->seen_count; i++)
+        if (p->seen[i] == stream)
+            return 0;
+    p->seen[p->seen_count++] = stream;
+    return (int)cudaStreamSynchronize(stream);
+}
+
+static int join_unforked(const probe *p, cudaStream_t stream)
+{
+    int code = (int)fake_launch(p->other, 100, 0);
+    if (code == 0)
+        code = (int)cudaEventRecord(p->event, p->other);
+    return code != 0 ? code : (int)cudaStreamWaitEvent(stream, p->event, 0);
+}
+
 static int run(void *context, gpubench_stream stream)
 {
+    static const struct timespec millisecond = {0, 1000000};
     probe *p = (probe *)context;
-    int code;
+    int code = 0;
     p->since_reset++;
     if (p->since_reset > p->most_since_reset)
         p->most_since_reset = p->since_reset;
@@ -81,6 +111,16 @@ static int run(void *context, gpubench_stream stream)
     case RETURN_ERROR: return cudaErrorInvalidValue;
     case RETURN_OOM: return cudaErrorMemoryAllocation;
     case HIDE: return (int)fake_launch(p->other, 10, 100);
+    case SYNCHRONIZE_ONCE: code = synchronize_once(p, stream); break;
+    case WAIT_ELSEWHERE:
+        code = (int)fake_launch(p->other, 100, 0);
+        code = code != 0 ? code : (int)cudaStreamSynchronize(p->other);
+        break;
+    case USE_DEFAULT: return (int)fake_launch(NULL, 10, 0);
+    case JOIN_UNFORKED: code = join_unforked(p, stream); break;
+    case RECORD_ONLY: return (int)cudaEventRecord(p->event, stream);
+    case KEEP_HOST_BUSY: nanosleep(&millisecond, NULL); break;
+    case LEAVE_DEVICE: code = (int)cudaSetDevice(1); break;
     case MEET_BUSY_HOST:
         if (p->since_reset == 3) /* the first of those that hidden work is looked for in */
             fake_cuda.late_synchronizations = 5;
@@ -91,7 +131,7 @@ static int run(void *context, gpubench_stream stream)
         return code != 0 ? code : (int)cudaStreamSynchronize(stream);
     case LAUNCH: break;
     }
-    return (int)fake_launch(stream, 10, 0);
+    return code != 0 ? code : (int)fake_launch(stream, 10, 0);
 }
 
 static int verify(void *context, gpubench *bench)
@@ -117,6 +157,8 @@ static void tear_down(void *context)
         (void)cudaFree(p->own);
     if (p->other)
         (void)cudaStreamDestroy(p->other);
+    if (p->event)
+        (void)cudaEventDestroy(p->event);
     if (p->teardown_leaves_error)
         fake_launch_error(cudaErrorInvalidValue);
 }
@@ -224,9 +266,24 @@ static void the_device_is_described(void **state)
     assert_int_equal(gpubench_close(bench), 0);
 }
 
+static void the_method_is_described(void **state)
+{
+    gpubench *bench = OPEN("--max-time", "0.05", "--max-samples", "20", "--warmup", "1",
+                           "--min-samples", "7", "--precision", "2.5");
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    (void)state;
+    expect_cell(bench, row, "schema", "2");
+    expect_cell(bench, row, "pci", "0000:01:00.0");
+    expect_cell(bench, row, "settings",
+                "precision=2.5 max-time=0.05 min-samples=7 max-samples=20 warmup=1");
+    expect_double(bench, row, "events_us", FAKE_EVENT_US);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
 static void flush_and_reset_are_not_timed(void **state)
 {
-    gpubench *bench = OPEN(QUICK, "--mode", "cold,graph");
+    gpubench *bench = OPEN(QUICK, "--mode", "cold,graph,dirty");
     probe p = {.act = LAUNCH};
     gpubench_case one = gpubench_case_init("reset", run, &p);
     size_t row;
@@ -234,8 +291,9 @@ static void flush_and_reset_are_not_timed(void **state)
     one.reset = reset; /* a millisecond */
     gpubench_measure(bench, &one);
     gpubench_run(bench);
-    for (row = 0; row < 2; row++)
+    for (row = 0; row < 3; row++)
         expect_double(bench, row, "max_us", 10 + FAKE_EVENT_US);
+    expect_cell(bench, 2, "mode", "dirty");
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -431,6 +489,108 @@ static void work_on_another_stream_fails(void **state)
     assert_int_equal(gpubench_close(bench), 1);
 }
 
+/* The other stream's kernel is over before the gate opens: 10 us of 100 would
+ * be left. */
+static void a_wait_for_another_stream_is_marked(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = WAIT_ELSEWHERE};
+    size_t row = measure(bench, "waits", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_flag(bench, row, "ungated");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void work_that_is_joined_but_was_not_forked_fails(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = JOIN_UNFORKED};
+    (void)state;
+    expect_row_failed(bench, measure(bench, "unforked", &p), "failed", "outside_the_stream");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* The default stream is in order with the one that the case was given. */
+static void work_on_the_default_stream_is_timed(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = USE_DEFAULT};
+    size_t row = measure(bench, "default", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void what_happens_once_on_a_stream_leaves_the_gate(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = SYNCHRONIZE_ONCE};
+    size_t row = measure(bench, "once", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_no_flag(bench, row, "ungated");
+    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    assert_true(p.seen_count > 8);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void recording_an_event_is_launching_nothing(void **state)
+{
+    (void)state;
+    expect_failure(RECORD_ONLY, "cold", "failed", "launched_nothing");
+    expect_failure(RECORD_ONLY, "hot", "failed", "launched_nothing");
+    expect_failure(RECORD_ONLY, "graph", "failed", "launched_nothing");
+}
+
+static void a_launch_that_takes_the_host_long_is_marked(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe busy = {.act = KEEP_HOST_BUSY}, idle = {.act = LAUNCH};
+    size_t row = measure(bench, "busy", &busy);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_flag(bench, row, "host-bound");
+    assert_true(value_of(bench, row, "host_us") >= 1000);
+    row = measure(bench, "idle", &idle);
+    expect_no_flag(bench, row, "host-bound");
+    assert_true(value_of(bench, row, "host_us") > 0);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* The next case's memory comes from the device that is measured. */
+static void another_device_left_current_is_not_the_next_cases(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe leaves = {.act = LEAVE_DEVICE}, next = {.act = FILL, .bytes = BUFFER_BYTES};
+    size_t row;
+    (void)state;
+    measure(bench, "leaves", &leaves);
+    row = measure(bench, "next", &next);
+    expect_cell(bench, row, "status", "ok");
+    assert_int_equal(fake_current_device(), 0);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* A memory pool keeps what it has while a search waits for the device; then it
+ * is as before. */
+static void a_memory_pool_is_as_it_was(void **state)
+{
+    uint64_t before = 4096;
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = LAUNCH};
+    cudaMemPool_t pool;
+    (void)state;
+    assert_int_equal(cudaDeviceGetMemPool(&pool, 0), cudaSuccess);
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &before);
+    measure(bench, "ten", &p);
+    assert_true(fake_release_threshold() == 4096);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
 static void synchronizing_inside_is_marked_and_measured(void **state)
 {
     gpubench *bench = OPEN(QUICK, "--mode", "cold,hot");
@@ -547,6 +707,8 @@ static void a_device_is_chosen_by_number_or_uuid(void **state)
     expect_device(UUID_1, 1);
     expect_device("GPU-a0a1a2a3", 1);
     expect_device("GPU-1011", 0);
+    expect_device("GPU-A0A1A2A3", 1);
+    expect_device("MIG-a0a1a2a3", 1);
 }
 
 static void the_chosen_device_is_the_current_one(void **state)
@@ -554,6 +716,8 @@ static void the_chosen_device_is_the_current_one(void **state)
     gpubench *bench = OPEN(QUICK, "--device", "1");
     probe p = {.act = LAUNCH};
     (void)state;
+    assert_int_equal(fake_current_device(), 1); /* before anything is measured */
+    assert_int_equal(gpubench_compute_capability(bench), 80);
     measure(bench, "ten", &p);
     assert_int_equal(fake_current_device(), 1);
     assert_int_equal(gpubench_close(bench), 0);
@@ -750,6 +914,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CUDA_TEST(a_kernel_is_timed_by_events),
         CUDA_TEST(the_device_is_described),
+        CUDA_TEST(the_method_is_described),
         CUDA_TEST(flush_and_reset_are_not_timed),
         CUDA_TEST(hot_mode_divides_a_long_batch),
         CUDA_TEST(hot_mode_runs_once_in_front_of_a_batch),
@@ -767,6 +932,14 @@ int main(int argc, char **argv)
         CUDA_TEST(an_output_that_was_not_written_fails),
         CUDA_TEST(a_busy_host_is_no_work_on_another_stream),
         CUDA_TEST(work_on_another_stream_fails),
+        CUDA_TEST(a_wait_for_another_stream_is_marked),
+        CUDA_TEST(work_that_is_joined_but_was_not_forked_fails),
+        CUDA_TEST(work_on_the_default_stream_is_timed),
+        CUDA_TEST(what_happens_once_on_a_stream_leaves_the_gate),
+        CUDA_TEST(recording_an_event_is_launching_nothing),
+        CUDA_TEST(a_launch_that_takes_the_host_long_is_marked),
+        CUDA_TEST(another_device_left_current_is_not_the_next_cases),
+        CUDA_TEST(a_memory_pool_is_as_it_was),
         CUDA_TEST(synchronizing_inside_is_marked_and_measured),
         CUDA_TEST(what_cannot_be_captured_is_unsupported),
         CUDA_TEST(an_error_in_reset_fails),

@@ -159,6 +159,19 @@ static void perform(const operation *op)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &op->until, NULL);
 }
 
+/* The streams' clocks run by themselves; where something ended that all others
+ * can be seen from (a host function, the hold of the device), it is later than
+ * all that was done. With the lock held. */
+static double latest_us(void)
+{
+    double latest = 0;
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++)
+        if (streams[i] && streams[i]->now_us > latest)
+            latest = streams[i]->now_us;
+    return latest;
+}
+
 /* What the kernel that holds the device shares with the host: whether the host
  * has released it, whether it is there, whether its time ran out. */
 static void hold(const operation *op)
@@ -166,6 +179,8 @@ static void hold(const operation *op)
     volatile unsigned *shared = op->memory;
     static const struct timespec pause = {0, 50000};
     struct timespec now, start;
+    double latest;
+    int i;
     clock_gettime(CLOCK_MONOTONIC, &start);
     held = 1;
     shared[1] = 1;
@@ -177,6 +192,10 @@ static void hold(const operation *op)
                         (double)(now.tv_nsec - start.tv_nsec) / 1e3 > op->us;
         pthread_mutex_lock(&lock);
     }
+    latest = latest_us();
+    for (i = 0; i < MOST_STREAMS; i++)
+        if (streams[i])
+            streams[i]->now_us = latest;
     held = 0;
     pthread_cond_broadcast(&executed);
 }
@@ -206,6 +225,8 @@ static void execute(cudaStream_t stream, const operation *op)
         pthread_mutex_unlock(&lock);
         perform(op);
         pthread_mutex_lock(&lock);
+        if (op->kind == HOST)
+            stream->now_us = latest_us();
         stream->now_us += op->us;
     }
     if (op->kind == CRASH)
@@ -250,6 +271,12 @@ static void append(operation ***last, const operation *op)
 /* With the lock held. */
 static void queue(cudaStream_t stream, const operation *op)
 {
+    if (stream->capture && op->kind == WAIT) {
+        stream->capture_spoilt = 1; /* for what the captured stream did not start */
+        return;
+    }
+    if (stream->capture && op->kind == RECORD)
+        return; /* no node */
     if (stream->capture) {
         append(&stream->capture->last, op);
         stream->capture->count++;
