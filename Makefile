@@ -205,13 +205,22 @@ $(TESTS)/host: tests/fixtures/host.c
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
 
+# A substitute for NVML under the real one's name, so that looking it up at run
+# time finds this one; what it describes is the test's.
+FAKE_NVML := $(TESTS)/libnvidia-ml.so.1
+
+$(FAKE_NVML): tests/fake_nvml/nvml.c tests/fake_nvml/nvml.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
+
 $(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(TEST_HEADERS)
+$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lcmocka -lpthread -ldl -lm
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
+	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
 
 # The memcpy suite on it, with those of its CUDA files that launch no kernel.
 MEMCPY_HOST_SIDE := memcpy_concurrent memcpy_peer

@@ -8,16 +8,17 @@
 /* Short runs: these tests look at the file, not at the times. */
 #define QUICK "--max-time", "0.01", "--min-samples", "3", "--warmup", "1"
 
-/* Schema 1, by DESIGN.md's table. */
+/* Schema 2. */
 static const char *const schema[] = {
     "schema", "suite", "case", "variant", "backend", "dtype", "params", "mode", "campaign", "run",
     "order", "status", "flags", "samples", "batch", "warmup", "min_us", "p5_us", "p25_us",
     "median_us", "p75_us", "p95_us", "p99_us", "max_us", "mean_us", "stddev_us", "ci95_low_us",
-    "ci95_high_us", "overhead_us", "bytes", "flops", "gb_per_s", "tflop_per_s", "max_error",
+    "ci95_high_us", "overhead_us", "events_us", "host_us",
+    "bytes", "flops", "gb_per_s", "tflop_per_s", "max_error",
     "tolerance", "device_bytes", "sm_mhz", "mem_mhz", "temperature_c", "power_w", "energy_mj",
-    "device", "uuid", "compute_capability", "sm_count", "l2_bytes", "memory_bytes",
+    "device", "uuid", "pci", "compute_capability", "sm_count", "l2_bytes", "memory_bytes",
     "power_limit_w", "driver", "cuda_runtime", "cpu", "gpubench_version", "compiler", "git",
-    "seed", "timestamp"};
+    "seed", "settings", "timestamp"};
 enum { SCHEMA_COLUMNS = sizeof schema / sizeof schema[0] };
 
 static csv_table *measure(const char *set, const char *option, const char *value, int status)
@@ -32,7 +33,7 @@ static csv_table *measure(const char *set, const char *option, const char *value
     return table;
 }
 
-static void header_is_schema_1(void **state)
+static void header_is_schema_2(void **state)
 {
     csv_table *table = measure("healthy", NULL, NULL, 0);
     size_t i;
@@ -82,13 +83,13 @@ static void odd_names_are_quoted_by_the_book(void **state)
     char *text = support_read(csv);
     (void)state;
     support_expect_status(&result, 1);
-    support_expect_text(text, "1,fixture,\"copy<float,4>\",,cpu,u8,,cold,");
-    support_expect_text(text, "1,fixture,\"say \"\"hi\"\"\",,cpu,u8,,cold,");
-    support_expect_text(text, "1,fixture, lead and trail , v ,cpu,u8,,cold,");
-    support_expect_text(text, "1,fixture,\"two\nlines\",,cpu,u8,a=1 b=2,cold,");
-    support_expect_text(text, "1,fixture,=1+1,,cpu,u8,,cold,");
-    support_expect_text(text, "1,fixture,\"\"\"\",\",\",cpu,u8,\"\n\",cold,");
-    support_expect_text(text, "1,fixture,\"fails, \"\"oddly\"\"\",,cpu,u8,,cold,");
+    support_expect_text(text, "2,fixture,\"copy<float,4>\",,cpu,u8,,cold,");
+    support_expect_text(text, "2,fixture,\"say \"\"hi\"\"\",,cpu,u8,,cold,");
+    support_expect_text(text, "2,fixture, lead and trail , v ,cpu,u8,,cold,");
+    support_expect_text(text, "2,fixture,\"two\nlines\",,cpu,u8,a=1 b=2,cold,");
+    support_expect_text(text, "2,fixture,=1+1,,cpu,u8,,cold,");
+    support_expect_text(text, "2,fixture,\"\"\"\",\",\",cpu,u8,\"\n\",cold,");
+    support_expect_text(text, "2,fixture,\"fails, \"\"oddly\"\"\",,cpu,u8,,cold,");
     support_expect_no_text(text, "\r\n");
     support_expect_no_text(text, "nan");
     support_expect_no_text(text, "inf");
@@ -166,7 +167,7 @@ static void identity_and_machine_are_filled(void **state)
 {
     csv_table *table = measure("healthy", "--campaign", "monday, early", 0);
     (void)state;
-    assert_string_equal(support_cell(table, 1, "schema"), "1");
+    assert_string_equal(support_cell(table, 1, "schema"), "2");
     assert_string_equal(support_cell(table, 1, "suite"), "fixture");
     assert_string_equal(support_cell(table, 1, "case"), "fast");
     assert_string_equal(support_cell(table, 1, "variant"), "");
@@ -544,7 +545,7 @@ static void a_device_is_never_replaced(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header_is_schema_1),
+        cmocka_unit_test(header_is_schema_2),
         cmocka_unit_test(rows_are_as_long_as_the_header),
         cmocka_unit_test(odd_names_come_back),
         cmocka_unit_test(odd_names_are_quoted_by_the_book),

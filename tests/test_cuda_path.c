@@ -4,7 +4,10 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 
+#include "fake_nvml/nvml.h"
 #include "support.h"
+
+struct fake_nvml fake_nvml;
 
 #define QUICK "--max-time", "0.05", "--max-samples", "20", "--warmup", "1"
 #define UUID_0 "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f"
@@ -210,6 +213,7 @@ static int start(void **state)
 {
     (void)state;
     fake_start();
+    memset(&fake_nvml, 0, sizeof fake_nvml);
     bytes_before = fake_used_bytes();
     objects_before = fake_live_objects();
     return 0;
@@ -653,6 +657,65 @@ static void errors_left_behind_do_not_reach_the_next_case(void **state)
     gpubench_close(bench);
 }
 
+/* ---- power ---- */
+
+/* Ten microseconds at 500 W are 5 mJ; the reset's millisecond is not the run's.
+ * The counter steps by a tenth of a second of two. */
+static void energy_is_that_of_the_runs(void **state)
+{
+    gpubench *bench;
+    probe p = {.act = LAUNCH};
+    gpubench_case one = gpubench_case_init("energetic", run, &p);
+    (void)state;
+    fake_nvml.present = 1;
+    fake_nvml.watts = 500;
+    bench = OPEN(QUICK, "--energy");
+    one.reset = reset;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "ok");
+    assert_true(value_of(bench, 0, "energy_mj") > 4.75);
+    assert_true(value_of(bench, 0, "energy_mj") < 5.25);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void without_an_energy_counter_that_is_said(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--energy");
+    probe p = {.act = LAUNCH};
+    size_t row = measure(bench, "ten", &p);
+    (void)state;
+    expect_cell(bench, row, "status", "ok");
+    expect_cell(bench, row, "energy_mj", "");
+    expect_flag(bench, row, "no-energy-counter");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* A case near the power cap runs for two seconds before it is sampled, one far
+ * from it does not. */
+static void a_load_at_the_power_cap_is_warmed_up_for_seconds(void **state)
+{
+    static const unsigned watts[] = {300, 690};
+    double warmup[2];
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench;
+        probe p = {.act = LAUNCH};
+        size_t row;
+        fake_nvml.present = 1;
+        fake_nvml.watts_now = watts[i];
+        bench = OPEN(QUICK);
+        row = measure(bench, "ten", &p);
+        expect_cell(bench, row, "status", "ok");
+        expect_double(bench, row, "power_w", watts[i]);
+        expect_double(bench, row, "power_limit_w", 700);
+        warmup[i] = value_of(bench, row, "warmup");
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+    assert_true(warmup[1] > 10 * warmup[0]);
+}
+
 /* ---- memory ---- */
 
 static void too_much_memory_is_oom(void **state)
@@ -944,6 +1007,9 @@ int main(int argc, char **argv)
         CUDA_TEST(what_cannot_be_captured_is_unsupported),
         CUDA_TEST(an_error_in_reset_fails),
         CUDA_TEST(errors_left_behind_do_not_reach_the_next_case),
+        CUDA_TEST(energy_is_that_of_the_runs),
+        CUDA_TEST(without_an_energy_counter_that_is_said),
+        CUDA_TEST(a_load_at_the_power_cap_is_warmed_up_for_seconds),
         CUDA_TEST(too_much_memory_is_oom),
         CUDA_TEST(a_failed_allocation_is_not_always_oom),
         CUDA_TEST(a_device_is_chosen_by_number_or_uuid),

@@ -321,7 +321,7 @@ static struct script {
     size_t count;
     double drift;          /* us that each sample adds */
     long pause_ns;
-    int fail_in_mode;      /* sample fails in this mode */
+    int energy_fails;
     uint64_t executed;     /* runs so far */
     double clock_step;     /* by which the overhead's samples differ, in us */
     uint64_t overheads;
@@ -366,7 +366,7 @@ static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
     live->item->one.run(live->item->one.context, NULL);
     script.executed += live->batch + (live->mode == GPUBENCH_HOT);
     *us = (script.samples[i] + script.drift * (double)script.executed) * (double)live->batch;
-    return (int)live->mode == script.fail_in_mode ? 5 : 0;
+    return 0;
 }
 
 static int scripted_begin(gpubench *bench, gpubench_live *live)
@@ -385,11 +385,11 @@ static void scripted_read_state(gpubench *bench, gpubench_live *live)
     live->power_w = 123.5;
 }
 
-/* Half a millijoule for each run. */
-static double scripted_energy(gpubench *bench)
+static int scripted_energy(gpubench *bench, gpubench_live *live)
 {
     (void)bench;
-    return 1000 + 0.5 * (double)script.executed;
+    live->energy_mj = 0.5;
+    return script.energy_fails ? 5 : 0;
 }
 
 static gpubench *open_scripted(const double *samples, size_t count, const char *const *options)
@@ -405,7 +405,7 @@ static gpubench *open_scripted(const double *samples, size_t count, const char *
     scripted.begin = scripted_begin;
     scripted.sample = scripted_sample;
     scripted.read_state = scripted_read_state;
-    scripted.read_energy_mj = scripted_energy;
+    scripted.measure_energy = scripted_energy;
     bench->backend = &scripted;
     return bench;
 }
@@ -669,12 +669,11 @@ static void a_coarse_clock_widens_the_interval(void **state)
 
 /* ---- energy ---- */
 
-static void energy_is_per_run(void **state)
+static void energy_is_in_the_row(void **state)
 {
     gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "6", "--energy");
     diarist d = {0};
     (void)state;
-    script.pause_ns = 1000000;
     queue_scripted(bench, &d, 0, 0);
     gpubench_run(bench);
     expect_double(bench, 0, "energy_mj", 0.5);
@@ -683,17 +682,16 @@ static void energy_is_per_run(void **state)
     assert_int_equal(gpubench_close(bench), 0);
 }
 
-/* The energy loop is hot; the row that fails there is the cold one all the same. */
-static void a_failure_while_measuring_energy_keeps_the_mode(void **state)
+static void a_failure_while_measuring_energy_fails_the_case(void **state)
 {
     gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "6", "--energy");
     diarist d = {0};
     (void)state;
-    script.fail_in_mode = GPUBENCH_HOT;
+    script.energy_fails = 1;
     queue_scripted(bench, &d, 0, 0);
     gpubench_run(bench);
     expect_cell(bench, 0, "status", "failed");
-    expect_cell(bench, 0, "mode", "cold");
+    expect_flag(bench, 0, "measuring_the_energy");
     assert_int_equal(gpubench_close(bench), 1);
 }
 
@@ -974,8 +972,8 @@ int main(int argc, char **argv)
         ENGINE_TEST(hot_batches_are_long_enough),
         ENGINE_TEST(doubtful_rows_are_marked),
         ENGINE_TEST(a_coarse_clock_widens_the_interval),
-        ENGINE_TEST(energy_is_per_run),
-        ENGINE_TEST(a_failure_while_measuring_energy_keeps_the_mode),
+        ENGINE_TEST(energy_is_in_the_row),
+        ENGINE_TEST(a_failure_while_measuring_energy_fails_the_case),
         ENGINE_TEST(a_case_that_does_not_fit_beside_the_others_is_measured_alone),
         ENGINE_TEST(memory_is_aligned_and_outputs_are_poisoned),
         ENGINE_TEST(codes_become_a_status),

@@ -186,6 +186,7 @@ int fake_device_of(const void *memory); /* that it was taken from; -1: the host 
 int fake_peer_accesses(void);           /* that are enabled now: 2 is both ways */
 size_t fake_used_bytes(void);   /* device memory in use */
 int fake_live_objects(void);    /* streams, events, graphs, modules, blocks of memory */
+double fake_executed_us(void);  /* simulated time of all that was executed */
 uint64_t fake_release_threshold(void); /* of the memory pool; 0 at the start */
 
 /* As after the start of a process: no error, device 0, nothing scripted. */

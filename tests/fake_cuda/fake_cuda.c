@@ -73,6 +73,7 @@ static cudaError_t last_error, context_error;
 static int current_device, live_objects;
 static int held; /* by a kernel that fills the device: no other one starts */
 static uint64_t release_threshold;
+static double executed_us;
 static block *blocks;
 static int has_access[DEVICES]; /* to the other one */
 static size_t used_bytes;
@@ -228,6 +229,7 @@ static void execute(cudaStream_t stream, const operation *op)
         if (op->kind == HOST)
             stream->now_us = latest_us();
         stream->now_us += op->us;
+        executed_us += op->us;
     }
     if (op->kind == CRASH)
         context_error = cudaErrorIllegalAddress;
@@ -1015,6 +1017,15 @@ size_t fake_used_bytes(void)
     bytes = used_bytes;
     pthread_mutex_unlock(&lock);
     return bytes;
+}
+
+double fake_executed_us(void)
+{
+    double us;
+    pthread_mutex_lock(&lock);
+    us = executed_us;
+    pthread_mutex_unlock(&lock);
+    return us;
 }
 
 uint64_t fake_release_threshold(void)

@@ -1,0 +1,85 @@
+/* A substitute for NVML, of our own making: the functions that gpubench.h looks
+ * up, for a card whose state the test says in fake_nvml. Its energy counter
+ * follows the time that the substitute for the CUDA runtime has executed, in
+ * steps of a tenth of a second as the real one. */
+#include "nvml.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+enum { FINE = 0, NOT_SUPPORTED = 3 };
+
+int nvmlInit_v2(void)
+{
+    return fake_nvml.present ? FINE : NOT_SUPPORTED;
+}
+
+int nvmlShutdown(void)
+{
+    return FINE;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    *device = &fake_nvml;
+    return strncmp(uuid, "GPU-", 4) == 0 ? FINE : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz)
+{
+    (void)device;
+    *mhz = which == 1 ? 1980 : 2619;
+    return FINE;
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
+{
+    (void)device;
+    *mw = 100000; /* as a mean over the last second, before the load is that old */
+    return FINE;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw)
+{
+    (void)device;
+    *mw = 700000;
+    return FINE;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    (void)device;
+    *reasons = 0;
+    return FINE;
+}
+
+/* Millijoules: fake_nvml.watts for each microsecond, seen every tenth of a second. */
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
+{
+    static double seen_s;
+    static unsigned long long seen_mj;
+    (void)device;
+    if (now_s() - seen_s > 0.1) {
+        seen_s = now_s();
+        seen_mj = (unsigned long long)(fake_nvml.watts * fake_executed_us() / 1e3);
+    }
+    *mj = seen_mj;
+    return FINE;
+}
+
+int nvmlDeviceGetFieldValues(void *device, int count, void *values)
+{
+    struct fake_field *field = values;
+    (void)device;
+    field->type = 1;
+    field->value = fake_nvml.watts_now * 1000;
+    field->code = count == 1 && field->field == 186 ? FINE : NOT_SUPPORTED;
+    return FINE;
+}

@@ -1,0 +1,22 @@
+/* What a test says of the card that the substitute for NVML describes. */
+#ifndef FAKE_NVML_H
+#define FAKE_NVML_H
+
+struct fake_nvml {
+    int present;
+    double watts;       /* what a microsecond of execution draws */
+    unsigned watts_now; /* what the power sensor says */
+};
+extern struct fake_nvml fake_nvml; /* the test program's */
+
+/* nvmlFieldValue_t, as documented. */
+struct fake_field {
+    unsigned field, scope;
+    long long timestamp, latency_us;
+    int type, code;
+    unsigned long long value;
+};
+
+double fake_executed_us(void); /* of all streams, by the substitute for the CUDA runtime */
+
+#endif
