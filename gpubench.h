@@ -1218,6 +1218,7 @@ typedef struct gpubench_cuda {
     cudaEvent_t start, stop, batches[2];
     void *flush; /* swept in front of each sample; its first words are the kernels' too */
     size_t flush_bytes;
+    double idle_us; /* what cudaDeviceSynchronize costs when there is nothing to wait for */
     gpubench_hold *hold;
     gpubench_gate gate;
     gpubench_nvml nvml;
@@ -1596,12 +1597,25 @@ static cudaError_t gpubench_cuda_take_memory(gpubench_cuda *cuda)
     return code == cudaSuccess ? cudaDeviceSynchronize() : code;
 }
 
+static double gpubench_cuda_time_idle(void)
+{
+    double least = 0;
+    int i;
+    for (i = 0; i < 10; i++) {
+        double start = gpubench_now_s(), us;
+        (void)cudaDeviceSynchronize();
+        us = (gpubench_now_s() - start) * 1e6;
+        least = i == 0 || us < least ? us : least;
+    }
+    return least;
+}
+
 static int gpubench_cuda_open(gpubench *bench)
 {
     gpubench_cuda *cuda = (gpubench_cuda *)gpubench_must(calloc(1, sizeof *cuda));
     cudaError_t code;
     bench->device_state = cuda;
-    cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes;
+    cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes + 4096;
     gpubench_cuda_take_gate(cuda);
     code = cudaSetDevice(bench->machine.ordinal);
     if (code == cudaSuccess)
@@ -1615,6 +1629,7 @@ static int gpubench_cuda_open(gpubench *bench)
     gpubench_nvml_open(bench, &cuda->nvml);
     gpubench_nvtx_open(cuda);
     gpubench_load_kernels(cuda);
+    cuda->idle_us = gpubench_cuda_time_idle();
     return 0;
 }
 
@@ -1750,6 +1765,8 @@ static int gpubench_cuda_sweep(const gpubench_cuda *cuda, cudaStream_t stream)
 static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
 {
     const gpubench_case *one = &live->item->one;
+    if (live->hold_s > 0 && cuda->empty) /* held against a run that starts with warm caches */
+        return gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
     if (live->mode == GPUBENCH_HOT)
         return one->run(one->context, stream);
     if (live->mode == GPUBENCH_DIRTY)
@@ -1939,6 +1956,7 @@ static int gpubench_cuda_hold(gpubench *bench)
 
 /* What a start with the GPU held has shown. */
 typedef struct gpubench_release {
+    int held;           /* the GPU was; it is not where others use it too */
     int waited;         /* the run waited for the device */
     double us;          /* from the release to the stop event */
     double leftover_us; /* from the stop event until the device was idle */
@@ -1976,19 +1994,21 @@ static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint
     const gpubench_case *one = &live->item->one;
     double stopped;
     float ms = 0;
-    int held, code = gpubench_cuda_make_current(bench);
+    int code = gpubench_cuda_make_current(bench);
     memset(seen, 0, sizeof *seen);
     if (code == 0 && one->reset)
         code = one->reset(one->context, cuda->streams[0]);
     if (code == 0)
         code = (int)cudaDeviceSynchronize();
-    held = code == 0 && gpubench_cuda_hold(bench);
+    seen->held = code == 0 && gpubench_cuda_hold(bench);
     if (code == 0)
         code = gpubench_cuda_enqueue_held(bench, live, count);
-    seen->waited = held && cuda->hold->timed_out;
+    seen->waited = seen->held && cuda->hold->timed_out;
     cuda->hold->released = 1;
     if (code == 0)
         code = gpubench_cuda_wait(bench, cuda->stop);
+    if (code == 0)
+        code = gpubench_cuda_make_current(bench);
     stopped = gpubench_now_s();
     if (code == 0)
         code = (int)cudaDeviceSynchronize();
@@ -2028,12 +2048,13 @@ static int gpubench_cuda_find_waiting(gpubench *bench, gpubench_live *live)
 /* Is the device busy after the stop event? */
 static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
 {
+    const double idle_us = gpubench_cuda_of(bench)->idle_us;
     uint64_t batch = live->ungated ? 1 : gpubench_escape_batch(live);
     gpubench_release seen;
     int attempt, code = 0;
     for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
         code = gpubench_cuda_release_runs(bench, live, batch, &seen);
-        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + 0.1 * seen.us)
+        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.1 * seen.us)
             return code;
     }
     return code != 0 ? code
@@ -2044,14 +2065,16 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
 
 /* One look at whether the run takes longer when everything starts at one moment
  * than when the gate was closed for long enough that work on other streams is
- * over. Without a finding for a run that waits inside: it has no gate. */
+ * over. Without a finding where the GPU cannot be held, for a run that waits
+ * inside, and for one that takes longer than a gate can be closed. */
 static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, double *released_us,
                                            double *gated_us)
 {
+    const double most_us = 0.4 * 1e6 * GPUBENCH_GATE_TIMEOUT_S;
     gpubench_release seen;
     int code = gpubench_cuda_release_runs(bench, live, 1, &seen);
     *released_us = *gated_us = 0;
-    if (code != 0 || seen.waited)
+    if (code != 0 || !seen.held || seen.waited || seen.us + live->host_us > most_us)
         return code;
     *released_us = seen.us;
     live->hold_s = 1e-6 * (seen.us + live->host_us) + 1e-4;
@@ -2080,6 +2103,37 @@ static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
                          "moment, %.1f us of it behind the start event", released_us, gated_us);
 }
 
+/* Host's times of one run on an idle device: until the call returned, and until
+ * the device was done. The least of a few, because others use the host too. */
+static int gpubench_cuda_time_host(gpubench *bench, gpubench_live *live)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    const gpubench_case *one = &live->item->one;
+    double begun = gpubench_now_s();
+    int i, code = 0;
+    for (i = 0; i < 10 && code == 0 && (i == 0 || gpubench_now_s() - begun < 0.05); i++) {
+        cudaStream_t stream = cuda->streams[(uint64_t)i % live->streams];
+        double start, enqueued, done;
+        code = gpubench_cuda_make_current(bench);
+        if (code == 0 && one->reset)
+            code = one->reset(one->context, stream);
+        if (code == 0)
+            code = (int)cudaDeviceSynchronize();
+        start = gpubench_now_s();
+        if (code == 0)
+            code = gpubench_cuda_enqueue_runs(live, stream);
+        enqueued = (gpubench_now_s() - start) * 1e6;
+        if (code == 0)
+            code = (int)cudaEventRecord(cuda->stop, stream);
+        if (code == 0)
+            code = gpubench_cuda_wait(bench, cuda->stop);
+        done = (gpubench_now_s() - start) * 1e6;
+        live->enqueue_us = i == 0 || enqueued < live->enqueue_us ? enqueued : live->enqueue_us;
+        live->host_us = i == 0 || done < live->host_us ? done : live->host_us;
+    }
+    return code;
+}
+
 /* Stream-ordered memory that is freed goes back to the system when the device
  * is synchronized, which takes long and looks like work: kept meanwhile. */
 static uint64_t gpubench_cuda_keep_pool(gpubench *bench, uint64_t threshold)
@@ -2096,8 +2150,8 @@ static uint64_t gpubench_cuda_keep_pool(gpubench *bench, uint64_t threshold)
 static int gpubench_cuda_find_escapes(gpubench *bench, gpubench_live *live)
 {
     uint64_t threshold = gpubench_cuda_keep_pool(bench, UINT64_MAX);
-    int code = 0;
-    if (gpubench_cuda_of(bench)->hold_kernel)
+    int code = gpubench_cuda_time_host(bench, live);
+    if (code == 0 && gpubench_cuda_of(bench)->hold_kernel)
         code = gpubench_cuda_find_waiting(bench, live);
     if (code == 0)
         code = gpubench_cuda_find_unjoined(bench, live);
@@ -2160,43 +2214,14 @@ static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
     live->streams = GPUBENCH_STREAMS;
     while (code == 0 && live->turn < GPUBENCH_STREAMS &&
            (live->turn < 2 || gpubench_now_s() - start < 0.1)) {
-        double begun = gpubench_now_s();
+        if (live->turn == 1)
+            start = gpubench_now_s(); /* the first took what happens once */
         code = gpubench_cuda_sample(bench, live, &us);
-        live->first_s = gpubench_now_s() - begun;
+        live->first_s = live->turn == 1 ? gpubench_now_s() - start : live->first_s;
     }
     live->streams = live->turn;
     live->turn = 0;
     live->ungated = 0;
-    return code;
-}
-
-/* Host's times of one run on an idle device: until the call returned, and until
- * the device was done. The least of a few, because others use the host too. */
-static int gpubench_cuda_time_host(gpubench *bench, gpubench_live *live)
-{
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    const gpubench_case *one = &live->item->one;
-    double begun = gpubench_now_s();
-    int i, code = 0;
-    for (i = 0; i < 10 && code == 0 && (i == 0 || gpubench_now_s() - begun < 0.05); i++) {
-        cudaStream_t stream = cuda->streams[(uint64_t)i % live->streams];
-        double start, enqueued, done;
-        if (one->reset)
-            code = one->reset(one->context, stream);
-        if (code == 0)
-            code = (int)cudaDeviceSynchronize();
-        start = gpubench_now_s();
-        if (code == 0)
-            code = gpubench_cuda_enqueue_runs(live, stream);
-        enqueued = (gpubench_now_s() - start) * 1e6;
-        if (code == 0)
-            code = (int)cudaEventRecord(cuda->stop, stream);
-        if (code == 0)
-            code = gpubench_cuda_wait(bench, cuda->stop);
-        done = (gpubench_now_s() - start) * 1e6;
-        live->enqueue_us = i == 0 || enqueued < live->enqueue_us ? enqueued : live->enqueue_us;
-        live->host_us = i == 0 || done < live->host_us ? done : live->host_us;
-    }
     return code;
 }
 
@@ -2213,8 +2238,6 @@ static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
                              "the driver takes no kernel as PTX, so that caches cannot be swept: "
                              "--mode dirty");
     code = gpubench_cuda_try_streams(bench, live);
-    if (code == 0 && !bench->calibrating)
-        code = gpubench_cuda_time_host(bench, live);
     if (code == 0 && !bench->calibrating)
         code = gpubench_cuda_find_escapes(bench, live);
     if (code == 0 && live->mode == GPUBENCH_GRAPH)
@@ -2509,7 +2532,8 @@ static void gpubench_soak(gpubench *bench, gpubench_live *lives, size_t count)
         }
     }
     for (i = 0; i < count && moved > bench->settings.precision + 1e-9; i++)
-        gpubench_add_flag(&lives[i], "unsteady");
+        if (!strstr(lives[i].flags, "unsteady"))
+            gpubench_add_flag(&lives[i], "unsteady");
     free(means);
 }
 
@@ -2528,9 +2552,10 @@ static void gpubench_soak_if_limited(gpubench *bench, gpubench_live *lives, size
  * timed loop's. */
 static void gpubench_start_sampling(gpubench *bench, gpubench_live *live)
 {
-    int code;
+    int code = bench->backend->make_current(bench);
     bench->current = live;
-    code = gpubench_poison_outputs(bench, live);
+    if (code == 0)
+        code = gpubench_poison_outputs(bench, live);
     if (code != 0)
         gpubench_blame(bench, live, code, "poisoning the outputs");
     live->spent_s = 0;
@@ -2539,11 +2564,11 @@ static void gpubench_start_sampling(gpubench *bench, gpubench_live *live)
 static void gpubench_set_up(gpubench *bench, gpubench_live *live)
 {
     const gpubench_case *one = &live->item->one;
-    uint64_t before = bench->backend->free_bytes(), after;
-    int code;
+    uint64_t before, after;
+    int code = bench->backend->make_current(bench); /* another case may have left another device */
+    before = bench->backend->free_bytes();
     bench->current = live;
     live->set_up = 1;
-    code = bench->backend->make_current(bench); /* another case may have left another device */
     if (code == 0 && one->setup)
         code = one->setup(one->context, bench);
     if (code == 0)
