@@ -49,12 +49,13 @@ What differs from the suites' own work, in PyTorch's favour or against it:
 One sample: a sleep kernel, an L2 flush (twice the L2), start event, the work,
 stop event. In mode cold the flush only reads, as the suites' does, so that the
 L2 holds nothing of the case's and nothing dirty; in mode dirty it writes, as
-do_bench's does, and what it wrote is written back while the work is timed. The sleep lasts until the host has enqueued everything: a sample
-whose start event had come to pass before the stop event was enqueued is taken
-again, after a while behind a longer sleep. Work that no sleep of 50 ms hides is
-captured in a CUDA graph and flagged `captured`; what can be neither hidden nor
-captured is flagged `ungated`, as in the suites. Warm-up, stopping rule and
-statistics are gpubench.h's.
+do_bench's does, and what it wrote is written back while the work is timed. The
+sleep lasts until the host has enqueued everything: a sample whose start event
+had come to pass before the stop event was enqueued is taken again, after a while
+behind a longer sleep. Work that no sleep of 50 ms hides is captured in a CUDA
+graph and flagged `captured`; what can be neither hidden nor captured is flagged
+`ungated`, as in the suites. Warm-up, stopping rule and statistics are
+gpubench.h's.
 
 Every result is checked against the same operation in float64, on sampled rows
 where the operation lets rows be taken alone, and every element must be a
@@ -99,8 +100,8 @@ samples batch warmup min_us p5_us p25_us median_us p75_us p95_us p99_us max_us m
 ci95_low_us ci95_high_us overhead_us events_us host_us
 bytes flops gb_per_s tflop_per_s max_error tolerance device_bytes
 sm_mhz mem_mhz temperature_c power_w energy_mj
-device uuid pci compute_capability sm_count l2_bytes memory_bytes power_limit_w driver cuda_runtime cpu
-gpubench_version compiler git seed settings timestamp
+device uuid pci compute_capability sm_count l2_bytes memory_bytes power_limit_w driver cuda_runtime
+cpu gpubench_version compiler git seed settings timestamp
 """.split()
 
 SCHEMA = 2

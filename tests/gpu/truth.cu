@@ -18,21 +18,26 @@ enum { THREADS = 256, ARITHMETIC_THREADS = 1024, BLOCKS_PER_SM = 8 };
 static const size_t KIB = 1024;
 static const size_t CHAIN_BYTES = static_cast<size_t>(64) << 20; /* more than any L2 */
 
+static __device__ size_t first_of_thread()
+{
+    return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+static __device__ size_t thread_count() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
+
 template <int> __global__ void truth_empty() {}
 
 template <int kib> __global__ void truth_copy(float4 *destination, const float4 *source)
 {
     const size_t count = kib * (KIB / sizeof(float4));
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+    for (size_t i = first_of_thread(); i < count; i += thread_count())
         destination[i] = source[i];
 }
 
 template <int kib> __global__ void truth_fill(float4 *destination)
 {
     const size_t count = kib * (KIB / sizeof(float4));
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+    for (size_t i = first_of_thread(); i < count; i += thread_count())
         destination[i] = make_float4(1, 2, 3, 4);
 }
 
@@ -40,9 +45,8 @@ template <int kib> __global__ void truth_fill(float4 *destination)
 template <int kib> __global__ void truth_read(const float4 *source, float *result)
 {
     const size_t count = kib * (KIB / sizeof(float4));
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
     float sum = 0;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    for (size_t i = first_of_thread(); i < count; i += thread_count()) {
         float4 four = source[i];
         sum += four.x + four.y + four.z + four.w;
     }
