@@ -249,10 +249,11 @@ test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no G
 	  tests/test_scripts.sh tests/test_makefile.sh tests/gpu/truth_test.sh \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
-GPU_TESTS := four_cases guards truth
+GPU_TESTS := four_cases guards launches truth
+$(BUILD)/tests/launches: GPU_TEST_LIBRARIES := -lcublas
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< $(GPU_TEST_LIBRARIES) -ldl -lpthread
 
 gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
 
