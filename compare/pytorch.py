@@ -1772,6 +1772,13 @@ def build_columns(seed):
             "seed": seed}
 
 
+def settings_text(instrument):
+    """What decides how long a case is measured, in the suites' words."""
+    return (f"precision={number_text(100 * instrument.precision)} "
+            f"max-time={number_text(instrument.max_time_s)} "
+            f"min-samples={instrument.min_samples} max-samples={MAX_SAMPLES} warmup={WARMUP_RUNS}")
+
+
 def timestamp():
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
@@ -1800,7 +1807,7 @@ def measure_remaining(instruments, cases, settings, rows_path):
             write_text(started_path(rows_path), f"{run} {key}")
             columns, reason = measure_case(instrument, case, seed)
         done[key] = row = dict(identity, **fixed, **columns, order=len(done) + 1,
-                               timestamp=timestamp())
+                               settings=settings_text(instrument), timestamp=timestamp())
         with open(rows_path, "a", newline="", encoding="utf-8") as file:
             write_rows(file, [row], with_header=False)
         write_text(started_path(rows_path), "")

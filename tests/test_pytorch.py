@@ -129,6 +129,14 @@ class AgainstTheSuites(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 self.assertLessEqual(set(next(csv.reader(file))), set(peers.COLUMNS))
 
+    def test_settings_are_in_the_headers_words(self):
+        with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
+            function = re.search(r"void gpubench_fill_settings(?:.*\n)*?}", file.read()).group(0)
+        words = re.findall(r"([a-z-]+)=%", function)
+        text = peers.settings_text(peers.Instrument(None, 0.5 / 100, 30, 1.0))
+        self.assertEqual([word.split("=")[0] for word in text.split()], words)
+        self.assertEqual(text, "precision=0.5 max-time=1 min-samples=30 max-samples=100000 warmup=5")
+
     def test_the_version_is_the_headers(self):
         with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
             version = re.search('#define GPUBENCH_VERSION "(.*)"', file.read()).group(1)
@@ -524,7 +532,7 @@ class Measuring(unittest.TestCase):
         for column in peers.COLUMNS:
             if column not in ("flops", "tflop_per_s", "energy_mj", "compute_capability",
                               "memory_bytes", "power_limit_w", "driver", "cuda_runtime", "cpu",
-                              "git", "host_us", "pci", "settings"):
+                              "git", "host_us", "pci"):
                 self.assertNotEqual(row[column], "", column)
         self.assertEqual((row["schema"], row["status"], row["run"], row["order"],
                           row["campaign"], row["backend"], row["mode"], row["batch"]),
