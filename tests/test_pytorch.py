@@ -135,7 +135,8 @@ class AgainstTheSuites(unittest.TestCase):
         words = re.findall(r"([a-z-]+)=%", function)
         text = peers.settings_text(peers.Instrument(None, 0.5 / 100, 30, 1.0))
         self.assertEqual([word.split("=")[0] for word in text.split()], words)
-        self.assertEqual(text, "precision=0.5 max-time=1 min-samples=30 max-samples=100000 warmup=5")
+        self.assertEqual(text, "precision=0.5 max-time=1 min-samples=30 max-samples=100000 "
+                               "warmup=5")
 
     def test_the_version_is_the_headers(self):
         with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
