@@ -95,7 +95,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
-  gpu-tests planted fuzz deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
+  test-truth gpu-tests planted fuzz deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -255,18 +255,23 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
-	  tests/test_scripts.sh tests/test_makefile.sh \
+	  tests/test_scripts.sh tests/test_makefile.sh tests/gpu/truth_test.sh \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
-GPU_TESTS := four_cases guards
+GPU_TESTS := four_cases guards launches truth
+$(BUILD)/tests/launches: GPU_TEST_LIBRARIES := -lcublas
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< $(GPU_TEST_LIBRARIES) -ldl -lpthread
 
 gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
 
 test-gpu: gpu-tests   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)"
+
+# Without a GPU the script says so, and ends with 2.
+test-truth: $(if $(filter cuda,$(BACKEND)),$(BUILD)/tests/truth)   ## the cold numbers against Nsight Compute's, as a table
+	tests/gpu/truth.sh $(BUILD)/tests/truth
 
 # The norm suite with 5 % more work in one kernel and the healthy objects of all
 # the rest: the linker takes nothing from the library that is defined already.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch on the cases of the suites, written as schema 1, so that the compare
+"""PyTorch on the cases of the suites, written as schema 2, so that the compare
 tool and the plots take its rows like any other file's.
 
     python3 compare/pytorch.py --csv torch.csv
@@ -47,12 +47,15 @@ What differs from the suites' own work, in PyTorch's favour or against it:
   - Samples do not take turns on several streams.
 
 One sample: a sleep kernel, an L2 flush (twice the L2), start event, the work,
-stop event. The sleep lasts until the host has enqueued everything: a sample
-whose start event had come to pass before the stop event was enqueued is taken
-again, after a while behind a longer sleep. Work that no sleep of 50 ms hides is
-captured in a CUDA graph and flagged `captured`; what can be neither hidden nor
-captured is flagged `ungated`, as in the suites. Warm-up, stopping rule and
-statistics are gpubench.h's.
+stop event. In mode cold the flush only reads, as the suites' does, so that the
+L2 holds nothing of the case's and nothing dirty; in mode dirty it writes, as
+do_bench's does, and what it wrote is written back while the work is timed. The
+sleep lasts until the host has enqueued everything: a sample whose start event
+had come to pass before the stop event was enqueued is taken again, after a while
+behind a longer sleep. Work that no sleep of 50 ms hides is captured in a CUDA
+graph and flagged `captured`; what can be neither hidden nor captured is flagged
+`ungated`, as in the suites. Warm-up, stopping rule and statistics are
+gpubench.h's.
 
 Every result is checked against the same operation in float64, on sampled rows
 where the operation lets rows be taken alone, and every element must be a
@@ -88,18 +91,21 @@ import time
 torch = functional = None  # load_torch sets them: all but measuring works without PyTorch
 
 PROGRAM = "pytorch"
-GPUBENCH_VERSION = "1.0.0"  # whose schema and definitions these are
+GPUBENCH_VERSION = "2.0.0"  # whose schema and definitions these are
 
 COLUMNS = """
 schema suite case variant backend dtype params mode
 campaign run order status flags
 samples batch warmup min_us p5_us p25_us median_us p75_us p95_us p99_us max_us mean_us stddev_us
-ci95_low_us ci95_high_us overhead_us
+ci95_low_us ci95_high_us overhead_us events_us host_us
 bytes flops gb_per_s tflop_per_s max_error tolerance device_bytes
 sm_mhz mem_mhz temperature_c power_w energy_mj
-device uuid compute_capability sm_count l2_bytes memory_bytes power_limit_w driver cuda_runtime cpu
-gpubench_version compiler git seed timestamp
+device uuid pci compute_capability sm_count l2_bytes memory_bytes power_limit_w driver cuda_runtime
+cpu gpubench_version compiler git seed settings timestamp
 """.split()
+
+SCHEMA = 2
+MODES = ("cold", "dirty")
 
 DTYPE_BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "u8": 1}
 TOLERANCE = {"f32": 1e-5, "tf32": 1e-3, "f16": 1e-3, "bf16": 6e-3, "u8": 0.0}
@@ -1358,8 +1364,10 @@ class Gpu:
         # Autograd runs a backward pass on the stream of the forward pass, and a capture must
         # not leave its stream: so building, timing and capturing share one.
         self.stream = torch.cuda.Stream()
-        self.flush = torch.empty(2 * (self.l2_bytes or self.UNKNOWN_L2_BYTES), dtype=torch.uint8,
-                                 device=self.device)
+        self.mode = MODES[0]
+        self.swept = torch.zeros(2 * (self.l2_bytes or self.UNKNOWN_L2_BYTES) // 4,
+                                 dtype=torch.float32, device=self.device)
+        self.swept_sum = torch.zeros((), dtype=torch.float32, device=self.device)
         self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def machine(self):
@@ -1383,11 +1391,19 @@ class Gpu:
     def context(self):
         return torch.cuda.stream(self.stream)
 
+    def flush(self):
+        """Twice the L2 of something else than the case's: read, which leaves no dirty line,
+        or written."""
+        if self.mode == "dirty":
+            self.swept.zero_()
+        else:
+            torch.sum(self.swept, 0, out=self.swept_sum)
+
     def time(self, call, sleep_us):
         """Microseconds of one call, whether its launches were hidden, and what it returned."""
         if sleep_us > 0:
             torch.cuda._sleep(int(sleep_us * self.CYCLES_PER_US))
-        self.flush.zero_()
+        self.flush()
         self.start.record()
         outputs = call()
         self.stop.record()
@@ -1448,11 +1464,14 @@ class Gpu:
 
 @dataclasses.dataclass
 class Instrument:
-    """A device, what measures the same on it for every case, and the wanted effort."""
+    """A device in one mode, what measures the same on it for every case, and the wanted
+    effort."""
     gpu: object
     precision: float
     min_samples: int
     max_time_s: float
+    mode: str = MODES[0]
+    events_us: float = 0.0
     overhead_us: float = 0.0
     clock_step_us: float = 0.0
 
@@ -1580,13 +1599,21 @@ def take_samples(sampler, instrument):
             return samples, flags
 
 
-def measure_overhead(instrument):
-    """What an empty kernel costs by the same method, and the step of the clock."""
+def sample_known(instrument, call):
+    """A hundred times of something that every process measures, in order."""
     gpu = instrument.gpu
+    gpu.mode = instrument.mode
     with gpu.context():
-        sampler = Sampler(gpu, Workload(gpu.empty_launch, None), as_graph=False)
+        sampler = Sampler(gpu, Workload(call, None), as_graph=False)
         warm_up_window(sampler)
-        samples = sorted(sampler.take() for _ in range(100))
+        return sorted(sampler.take() for _ in range(100))
+
+
+def measure_overhead(instrument):
+    """What two events and what an empty kernel cost by the same method, and the step of the
+    clock."""
+    instrument.events_us = quantile(sample_known(instrument, lambda: None), 0.5)
+    samples = sample_known(instrument, instrument.gpu.empty_launch)
     steps = [high - low for low, high in zip(samples, samples[1:]) if high - low > 0.0005]
     instrument.overhead_us = quantile(samples, 0.5)
     instrument.clock_step_us = min(steps, default=0.0)
@@ -1615,6 +1642,7 @@ def verify(workload, outputs):
 def measured_columns(instrument, case, seed):
     """Everything that an ok row says of a case; raises what went wrong."""
     gpu = instrument.gpu
+    gpu.mode = instrument.mode
     free_before = gpu.free_bytes()
     torch.set_float32_matmul_precision("high" if case.dtype == "tf32" else "highest")
     workload = BUILDERS[case.name](case, Inputs(gpu.device, seed))
@@ -1649,7 +1677,7 @@ def time_columns(instrument, samples):
     columns["ci95_low_us"] -= half_step
     columns["ci95_high_us"] += half_step
     return dict(columns, samples=len(samples), batch=1,
-                overhead_us=instrument.overhead_us or None)
+                overhead_us=instrument.overhead_us or None, events_us=instrument.events_us or None)
 
 
 def work_columns(case, samples, seed):
@@ -1732,9 +1760,9 @@ def with_reason(columns, reason):
 # ---- one process ---------------------------------------------------------------------
 
 
-def identity_columns(case):
-    return {"schema": 1, "suite": case.suite, "case": case.name, "variant": case.variant,
-            "backend": "cuda", "dtype": case.dtype, "params": case.params, "mode": "cold"}
+def identity_columns(case, mode):
+    return {"schema": SCHEMA, "suite": case.suite, "case": case.name, "variant": case.variant,
+            "backend": "cuda", "dtype": case.dtype, "params": case.params, "mode": mode}
 
 
 def build_columns(seed):
@@ -1744,32 +1772,42 @@ def build_columns(seed):
             "seed": seed}
 
 
+def settings_text(instrument):
+    """What decides how long a case is measured, in the suites' words."""
+    return (f"precision={number_text(100 * instrument.precision)} "
+            f"max-time={number_text(instrument.max_time_s)} "
+            f"min-samples={instrument.min_samples} max-samples={MAX_SAMPLES} warmup={WARMUP_RUNS}")
+
+
 def timestamp():
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def key_of(row):
-    return f"{row['case']} {row['variant']} {row['dtype']} {row['params']}"
+    return f"{row['case']} {row['variant']} {row['dtype']} {row['params']} {row['mode']}"
 
 
-def measure_remaining(instrument, cases, settings, rows_path):
-    """Appends a row for each case that this run has none of. STATUS_LOST if the context went."""
-    run, seed, gpu = settings.worker_run, settings.seed, instrument.gpu
+def measure_remaining(instruments, cases, settings, rows_path):
+    """Appends a row for each case and mode that this run has none of. STATUS_LOST if the
+    context went."""
+    run, seed, gpu = settings.worker_run, settings.seed, instruments[0].gpu
     done = {key_of(row): row for row in read_rows(rows_path) if row["run"] == str(run)}
     failed = any(is_failure(row["status"]) for row in done.values())
     fixed = dict(gpu.machine(), **build_columns(seed), campaign=settings.campaign, run=run)
     crashed = read_text(started_path(rows_path))  # or "": the process before ended in no case
-    for case in shuffled(cases, seed, run):
-        if case.key in done:
+    for case, instrument in itertools.product(shuffled(cases, seed, run), instruments):
+        identity = identity_columns(case, instrument.mode)
+        key = key_of(identity)
+        if key in done:
             continue
-        if crashed == f"{run} {case.key}":
+        if crashed == f"{run} {key}":
             reason = "ended_the_process_that_measured_it"
             columns = with_reason({"status": "failed", "flags": []}, reason)
         else:
-            write_text(started_path(rows_path), f"{run} {case.key}")
+            write_text(started_path(rows_path), f"{run} {key}")
             columns, reason = measure_case(instrument, case, seed)
-        done[case.key] = row = dict(identity_columns(case), **fixed, **columns, order=len(done) + 1,
-                                    timestamp=timestamp())
+        done[key] = row = dict(identity, **fixed, **columns, order=len(done) + 1,
+                               settings=settings_text(instrument), timestamp=timestamp())
         with open(rows_path, "a", newline="", encoding="utf-8") as file:
             write_rows(file, [row], with_header=False)
         write_text(started_path(rows_path), "")
@@ -1807,13 +1845,15 @@ def work(settings, cases):
     """What one of the fresh processes does."""
     load_torch()
     try:
-        instrument = Instrument(Gpu(settings.device), settings.precision / 100,
-                                settings.min_samples, settings.max_time)
-        measure_overhead(instrument)
+        gpu = Gpu(settings.device)
+        instruments = [Instrument(gpu, settings.precision / 100, settings.min_samples,
+                                  settings.max_time, mode) for mode in settings.mode]
+        for instrument in instruments:
+            measure_overhead(instrument)
     except RuntimeError as error:  # CUDA's
         raise UsageError(f"--device {settings.device}: {reason_of(error)}") from error
     gc.freeze()  # collecting between cases need not look at all of PyTorch again
-    return measure_remaining(instrument, cases, settings, settings.worker_rows)
+    return measure_remaining(instruments, cases, settings, settings.worker_rows)
 
 
 # ---- all processes -------------------------------------------------------------------
@@ -1989,6 +2029,9 @@ def make_parser():
         help="only cases whose --list line matches (Python's syntax)")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",
         help="what to measure (auto: the first GPU)")
+    add("--mode", metavar="LIST", type=list_of(MODES), default=[MODES[0]],
+        help="of " + ",".join(MODES) + ": what the L2 flush in front of a sample does, read or "
+             "write (default cold)")
     add("--precision", metavar="PERCENT", type=positive_number(100), default=0.5,
         help="wanted width of the median's 95 %% interval (default 0.5)")
     add("--min-samples", metavar="N", type=whole_number(1, MAX_SAMPLES), default=30,

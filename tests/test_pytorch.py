@@ -11,6 +11,7 @@ import csv
 import glob
 import importlib.util
 import io
+import itertools
 import math
 import os
 import re
@@ -53,6 +54,15 @@ def read_baselines():
 
 
 BASELINES = read_baselines()
+
+
+def columns_of_the_header():
+    """gpubench.h's, without the last, which it writes to no file."""
+    with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
+        macro = re.search(r"#define GPUBENCH_COLUMNS\(X\)((?:.*\\\n)*.*)", file.read()).group(1)
+    names = re.findall(r"X\((\w+)\)", macro)
+    assert names.pop() == "share_of_peak"
+    return names
 
 
 def run_script(*arguments):
@@ -110,11 +120,23 @@ class AgainstTheSuites(unittest.TestCase):
     def test_there_are_baselines(self):
         self.assertGreater(len(BASELINES), 1000)
 
-    def test_the_header_is_the_suites(self):
+    def test_the_columns_are_the_suites(self):
+        self.assertEqual(peers.COLUMNS, columns_of_the_header())
+        self.assertEqual(len(peers.COLUMNS), 60)
+
+    def test_columns_of_older_files_are_still_there(self):
         for path in glob.glob(os.path.join(ROOT, "baselines", "*", "*.csv")):
             with open(path, encoding="utf-8") as file:
-                self.assertEqual(file.readline().rstrip("\n").split(","), peers.COLUMNS)
-        self.assertEqual(len(peers.COLUMNS), 56)
+                self.assertLessEqual(set(next(csv.reader(file))), set(peers.COLUMNS))
+
+    def test_settings_are_in_the_headers_words(self):
+        with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
+            function = re.search(r"void gpubench_fill_settings(?:.*\n)*?}", file.read()).group(0)
+        words = re.findall(r"([a-z-]+)=%", function)
+        text = peers.settings_text(peers.Instrument(None, 0.5 / 100, 30, 1.0))
+        self.assertEqual([word.split("=")[0] for word in text.split()], words)
+        self.assertEqual(text, "precision=0.5 max-time=1 min-samples=30 max-samples=100000 "
+                               "warmup=5")
 
     def test_the_version_is_the_headers(self):
         with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
@@ -201,8 +223,8 @@ class PeerBaselines(unittest.TestCase):
 
     def test_they_hold_peers_of_the_suite_that_names_them_and_of_the_device(self):
         for path in glob.glob(os.path.join(ROOT, "baselines", "*", "torch", "*.csv")):
-            header, *rows = peers.read_rows(path)
-            self.assertEqual(list(header.values()), peers.COLUMNS)
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
             self.assertGreater(len(rows), 0)
             for row in rows:
                 self.assertEqual(f"{row['suite']}.csv", os.path.basename(path))
@@ -212,12 +234,13 @@ class PeerBaselines(unittest.TestCase):
 
     def test_the_suites_files_hold_none(self):
         for path in glob.glob(os.path.join(ROOT, "baselines", "*", "*.csv")):
-            self.assertFalse([row for row in peers.read_rows(path)
-                              if row["variant"].startswith("torch-")])
+            with open(path, newline="", encoding="utf-8") as file:
+                self.assertFalse([row for row in csv.DictReader(file)
+                                  if row["variant"].startswith("torch-")])
 
 
 class Files(unittest.TestCase):
-    ROW = {"schema": 1, "case": 'a,"b"', "flags": "x\ny", "median_us": 0.1, "p5_us": math.nan,
+    ROW = {"schema": 2, "case": 'a,"b"', "flags": "x\ny", "median_us": 0.1, "p5_us": math.nan,
            "samples": 30, "bytes": None}
 
     def setUp(self):
@@ -282,7 +305,8 @@ class CommandLine(unittest.TestCase):
                               ("--suite", "attention,none"), ("--dtype", "f8"),
                               ("--filter", "("), ("--device", "cpu"), ("--campaign", ""),
                               ("--precision", "101"), ("--without", "torch-none"),
-                              ("--min-samples", "1.5")):
+                              ("--min-samples", "1.5"), ("--mode", "hot"),
+                              ("--mode", "cold,graph")):
             self.assertIn(option, self.refused(f"{option}={value}", "--list"))
 
     def test_unknown_options_are_refused(self):
@@ -359,6 +383,7 @@ class FakeGpu:
     def __init__(self, needs_us=0, capturable=True, hiccups=0):
         self.needs_us, self.capturable, self.hiccups = needs_us, capturable, hiccups
         self.nvml, self.device, self.lost, self.sleeps = FakeNvml(), "cpu", False, []
+        self.mode, self.modes = None, []  # which a sample was taken in
 
     def machine(self):
         return {"device": "Fake GPU", "uuid": "GPU-0", "sm_count": 1, "l2_bytes": self.l2_bytes}
@@ -368,6 +393,7 @@ class FakeGpu:
 
     def time(self, call, sleep_us):
         self.sleeps.append(sleep_us)
+        self.modes.append(self.mode)
         hidden = sleep_us >= self.needs_us and self.hiccups == 0
         self.hiccups = max(self.hiccups - 1, 0)
         start = time.perf_counter()
@@ -488,14 +514,15 @@ class Measuring(unittest.TestCase):
         error = 1.0 if what == "wrong" else 1e-7
         return peers.Workload(nothing, lambda outputs: [(0.0, 0.0), (error, 1e-5)])
 
-    def measure(self, cases):
-        instrument = peers.Instrument(self.gpu, 0.005, 30, 0.02)
+    def measure(self, cases, modes=("cold",)):
+        instruments = [peers.Instrument(self.gpu, 0.005, 30, 0.02, mode) for mode in modes]
         names = {case.name for case in self.CASES}
         with pretended_torch(), contextlib.redirect_stderr(io.StringIO()) as errors, \
                 mock.patch.dict(peers.BUILDERS, {name: self.build for name in names}), \
                 mock.patch.dict(peers.WORK, {name: lambda *_: (1024, 0) for name in names}):
-            peers.measure_overhead(instrument)
-            status = peers.measure_remaining(instrument, cases, self.settings, self.rows_path)
+            for instrument in instruments:
+                peers.measure_overhead(instrument)
+            status = peers.measure_remaining(instruments, cases, self.settings, self.rows_path)
         self.said = errors.getvalue()
         return status, {row["case"].split(".")[1]: row for row in peers.read_rows(self.rows_path)}
 
@@ -506,11 +533,11 @@ class Measuring(unittest.TestCase):
         for column in peers.COLUMNS:
             if column not in ("flops", "tflop_per_s", "energy_mj", "compute_capability",
                               "memory_bytes", "power_limit_w", "driver", "cuda_runtime", "cpu",
-                              "git"):
+                              "git", "host_us", "pci"):
                 self.assertNotEqual(row[column], "", column)
-        self.assertEqual((row["status"], row["run"], row["order"], row["campaign"], row["backend"],
-                          row["mode"], row["batch"]),
-                         ("ok", "1", "1", "sitting", "cuda", "cold", "1"))
+        self.assertEqual((row["schema"], row["status"], row["run"], row["order"],
+                          row["campaign"], row["backend"], row["mode"], row["batch"]),
+                         ("2", "ok", "1", "1", "sitting", "cuda", "cold", "1"))
         times = [float(row[name]) for name in ("min_us", "p5_us", "p25_us", "median_us", "p75_us",
                                                "p95_us", "p99_us", "max_us")]
         self.assertEqual(times, sorted(times))
@@ -520,6 +547,25 @@ class Measuring(unittest.TestCase):
         self.assertAlmostEqual(float(row["gb_per_s"]), 1.024 / float(row["median_us"]), places=9)
         self.assertEqual((row["max_error"], row["tolerance"]), ("1e-07", "1e-05"))
         self.assertFalse([text for text in row.values() if "," in text])  # scripts/ split there
+
+    def test_each_mode_is_a_row_with_samples_and_an_overhead_of_its_own(self):
+        first = {"cold": (1.0, 3.0), "dirty": (2.0, 5.0)}
+
+        def known(instrument, call):
+            what = first[instrument.mode]
+            return [what[0 if call() is None else 1]]
+        with mock.patch.object(peers, "sample_known", known):
+            status, _ = self.measure(self.CASES[:1], ("cold", "dirty"))
+        rows = peers.read_rows(self.rows_path)
+        self.assertEqual((status, [(row["mode"], row["events_us"], row["overhead_us"],
+                                    row["order"]) for row in rows]),
+                         (0, [("cold", "1", "3", "1"), ("dirty", "2", "5", "2")]))
+        taken = [(mode, len(list(group))) for mode, group in itertools.groupby(self.gpu.modes)]
+        self.assertEqual([mode for mode, _ in taken], ["cold", "dirty"])
+        for row, (_, samples) in zip(rows, taken):
+            self.assertGreaterEqual(samples, int(row["samples"]) + int(row["warmup"]))
+        self.measure(self.CASES[:1], ("cold", "dirty"))
+        self.assertEqual(len(peers.read_rows(self.rows_path)), 2)  # nothing was left to do
 
     def test_out_of_memory_is_a_row_and_the_rest_goes_on(self):
         status, rows = self.measure(self.CASES[:2])
@@ -549,7 +595,7 @@ class Measuring(unittest.TestCase):
         self.assertNotIn("someone", rows["broken"]["flags"])  # nobody's name gets committed
 
     def test_a_case_that_crashed_is_a_row_of_the_next_process(self):
-        peers.write_text(peers.started_path(self.rows_path), f"1 {self.CASES[2].key}")
+        peers.write_text(peers.started_path(self.rows_path), f"1 {self.CASES[2].key} cold")
         status, rows = self.measure(self.CASES[:1] + self.CASES[2:3])
         self.assertEqual((status, rows["broken"]["status"], rows["fine"]["status"]),
                          (1, "failed", "ok"))
@@ -557,7 +603,7 @@ class Measuring(unittest.TestCase):
         self.assertEqual(peers.read_text(peers.started_path(self.rows_path)), "")
 
     def test_the_crash_of_one_run_is_not_the_next_runs(self):
-        peers.write_text(peers.started_path(self.rows_path), f"2 {self.CASES[0].key}")
+        peers.write_text(peers.started_path(self.rows_path), f"2 {self.CASES[0].key} cold")
         status, rows = self.measure(self.CASES[:1])
         self.assertEqual((status, rows["fine"]["status"]), (0, "ok"))
 
@@ -614,13 +660,14 @@ class Device(unittest.TestCase):
         cuda.get_device_properties.return_value = self.H100
         pretended = mock.Mock(cuda=cuda, __version__="pretended")
         pretended.version.cuda = "13.0"
-        pretended.empty.return_value.zero_.side_effect = self.note("flush")
+        pretended.zeros.return_value.zero_.side_effect = self.note("write")
+        pretended.sum.side_effect = self.note_read
         patches = (mock.patch.object(peers, "torch", pretended),
                    mock.patch.object(peers.ctypes, "CDLL", side_effect=OSError))
         for patch in patches:
             patch.start()
             self.addCleanup(patch.stop)
-        self.flush_bytes = lambda: pretended.empty.call_args.args[0]
+        self.zeros = pretended.zeros
         self.cuda = cuda
 
     def note(self, name, then=None):
@@ -629,13 +676,25 @@ class Device(unittest.TestCase):
             return then() if then else None
         return called
 
+    def note_read(self, tensor, dim, *, out):
+        """A sum of all: reads its operand, writes one number."""
+        self.assertIs(tensor, self.zeros.return_value)
+        self.assertEqual(dim, 0)
+        self.record.append("read")
+
     def test_a_sample_is_sleep_flush_start_work_stop(self):
         gpu = peers.Gpu("auto")
-        found = gpu.time(self.note("work"), 120)
-        self.assertEqual(self.record, [("sleep", 240000), "flush", "record", "work", "record",
-                                       "query", "synchronize"])
-        self.assertEqual(found, (250.0, True, None))
-        self.assertEqual(self.flush_bytes(), 2 * 52428800)
+        for mode, flush in (("cold", "read"), ("dirty", "write")):
+            self.record, gpu.mode = [], mode
+            found = gpu.time(self.note("work"), 120)
+            self.assertEqual(self.record, [("sleep", 240000), flush, "record", "work", "record",
+                                           "query", "synchronize"])
+            self.assertEqual(found, (250.0, True, None))
+
+    def test_the_flush_is_twice_the_l2_and_its_result_one_number(self):
+        peers.Gpu("auto")
+        (swept, _), (total, _) = self.zeros.call_args_list
+        self.assertEqual((4 * swept[0], total[0]), (2 * 52428800, ()))
 
     def test_a_start_that_came_before_everything_was_enqueued_is_not_hidden(self):
         gpu = peers.Gpu("1")

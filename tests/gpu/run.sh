@@ -58,6 +58,21 @@ ends_as() { # ends_as CASE STATUS [FLAG]: in the file of the guards
     report $? "guard: $1 ends as $2 ${3:-}" "$work/ends"
 }
 
+# A plan without results, or results without a plan, is a program that crashed.
+includes() { # includes NAME FILE: the TAP lines that another program printed
+    planned=$(sed -n 's/^1\.\.\([1-9][0-9]*\)$/\1/p' "$2")
+    [ "${planned:-none}" = "$(grep -c -e '^ok ' -e '^not ok ' "$2")" ]
+    report $? "$1: as many results as planned" "$2"
+    while read -r line; do
+        case $line in
+        'ok '*' # SKIP '*) count=$((count + 1)) && echo "ok $count # SKIP ${line#* # SKIP }" ;;
+        'ok '*) report 0 "$1: ${line#* - }" ;;
+        'not ok '*) report 1 "$1: ${line#* - }" ;;
+        '#'*) echo "$line" ;;
+        esac
+    done < "$2"
+}
+
 sanitizes() { # sanitizes NAME PROGRAM ARGUMENTS..., with each of $tools
     name=$1
     shift
@@ -120,6 +135,9 @@ everything_but_the_sanitizer() {
     ends_as two_to_the_63 oom needed_bytes=9223372036854775808
     ends_as many_launches ok
     ends_as too_long failed not_finished
+
+    "$build/tests/launches" --mode all --timeout 5 $quick > "$work/launches" 2> "$work/log"
+    includes launches "$work/launches"
 
     CUDA_VISIBLE_DEVICES= "$build/memcpy" --csv "$work/none.csv" > "$work/log" 2>&1
     [ $? -eq 2 ] && grep -q cudaErrorNoDevice "$work/log" && [ ! -e "$work/none.csv" ]

@@ -1,0 +1,47 @@
+#!/bin/sh
+# truth.sh PROGRAM [ARGUMENTS...] - is the number of mode cold the kernel's? Measures
+# the kernels of PROGRAM (build/cuda/tests/truth) and lets Nsight Compute time the
+# same kernels: gpu__time_duration, caches flushed by ncu, clocks free. Both in
+# several processes, of which medians are taken. What gpubench says is its median
+# less the row's overhead_us plus the time of the empty kernel by ncu. Prints a
+# table; of every kernel whether the two agree within 1 % or 0.3 us.
+#
+# ARGUMENTS go to PROGRAM when it measures. ROWS_RUNS (3) and NCU_RUNS (5) change
+# the numbers of processes, NCU the profiler.
+# Exit status: 0 all but two kernels agree and none is off by more than 3 % and 0.5
+# us; 1 not so; 2 no GPU, no ncu, or ncu may not read the counters.
+set -u
+give_up() { echo "truth: $1" >&2; exit 2; }
+
+[ $# -ge 1 ] || give_up "usage: truth.sh PROGRAM [ARGUMENTS...]"
+program=$1
+shift
+[ -x "$program" ] || give_up "no '$program': nvcc builds it, and here is no nvcc or no GPU"
+ncu=${NCU:-}
+for found in ncu "${CUDA_HOME:-/usr/local/cuda}/bin/ncu"; do
+    [ -n "$ncu" ] || ncu=$(command -v "$found")
+done
+command -v "${ncu:-ncu}" > /dev/null ||
+    give_up "no '${ncu:-ncu}': Nsight Compute is needed (NCU=/where/it/is)"
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 2' HUP INT TERM
+LC_ALL=C # ncu writes numbers as the locale does
+export LC_ALL
+
+"$program" --mode cold --runs "${ROWS_RUNS:-3}" --max-time 0.2 --quiet --csv "$work/rows.csv" "$@" \
+    > "$work/log" 2>&1
+[ -e "$work/rows.csv" ] || give_up "the program measured nothing: $(tail -1 "$work/log")"
+
+set -- file=rows "$work/rows.csv" file=ncu
+run=1
+while [ $run -le "${NCU_RUNS:-5}" ]; do
+    "$ncu" --metrics gpu__time_duration.sum --cache-control all --clock-control none \
+        -k regex:truth_ --csv --page raw --print-units base \
+        "$program" --profile --quiet --seed $run > "$work/ncu.$run" 2> "$work/log"
+    grep -q '^".*truth_' "$work/ncu.$run" ||
+        give_up "ncu profiled nothing: $(cat "$work/ncu.$run" "$work/log" | grep -v '^==PROF==' | tail -3)"
+    set -- "$@" "$work/ncu.$run"
+    run=$((run + 1))
+done
+awk -f "$(dirname "$0")/truth.awk" "$@"
