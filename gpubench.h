@@ -639,7 +639,6 @@ typedef struct gpubench_live {
     double *samples;
     size_t count, capacity, next_check;
     double spent_s, first_s; /* first_s: what one execution took at begin, as the host saw it */
-    double hold_s;           /* how long the gate stays closed once everything is enqueued */
     double enqueue_us, host_us; /* of one run: until it returned, until the device was done */
     uint64_t warmup, batch, turn, streams; /* streams: how many of them it takes turns on */
     int set_up, begun, done, ungated, time_outs, power_limited;
@@ -1207,10 +1206,10 @@ typedef struct gpubench_nvml {
     int (*field_values)(void *device, int count, void *values);
 } gpubench_nvml;
 
-/* What the host and the kernel that holds the GPU tell each other, in memory
- * that both see. */
+/* What the host and the kernels tell each other, in memory that both see. */
 typedef struct gpubench_hold {
-    volatile unsigned released, resident, timed_out;
+    volatile unsigned released, resident, timed_out, unused;
+    volatile uint64_t stamps[2]; /* the GPU's time in ns, in front of the work and behind it */
 } gpubench_hold;
 
 typedef struct gpubench_cuda {
@@ -1225,7 +1224,8 @@ typedef struct gpubench_cuda {
     void *nvtx;
     int (*range_push)(const char *name);
     int (*range_pop)(void);
-    void *module, *empty, *sweep, *hold_kernel; /* of the PTX below; NULL where it failed */
+    void *module, *empty, *sweep, *hold_kernel, *stamp; /* of the PTX below; NULL: none */
+    void *discard_module, *discard;
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                   cudaStream_t stream, void **arguments, void **extra);
@@ -1392,7 +1392,7 @@ static int gpubench_driver_function(const char *symbol, void *function)
 }
 
 /* The framework's own kernels without nvcc: PTX, compiled by the driver.
- * gpubench_empty does nothing. gpubench_sweep reads `vectors` times 16 bytes and
+ * gpubench_empty does nothing. gpubench_stamp writes the time. gpubench_sweep reads `vectors` times 16 bytes and
  * writes nothing (but for one value of their exclusive-or, lest the loads be
  * optimized away). gpubench_hold keeps every thread slot that it was launched for
  * until the host releases it, or for `limit_ns`: nothing else can start on the
@@ -1400,6 +1400,9 @@ static int gpubench_driver_function(const char *symbol, void *function)
 static const char *const gpubench_ptx =
     ".version 6.3\n.target sm_70\n.address_size 64\n"
     ".visible .entry gpubench_empty()\n{\nret;\n}\n"
+    ".visible .entry gpubench_stamp(.param .u64 at)\n{\n.reg .b64 %a, %t;\n"
+    "ld.param.u64 %a, [at];\ncvta.to.global.u64 %a, %a;\nmov.u64 %t, %globaltimer;\n"
+    "st.volatile.global.u64 [%a], %t;\nret;\n}\n"
     ".visible .entry gpubench_sweep(.param .u64 at, .param .u64 vectors, .param .u64 sink)\n{\n"
     ".reg .pred %p; .reg .b32 %b, %n, %t, %g, %x, %v<4>; .reg .b64 %a, %c, %i, %s, %o;\n"
     "ld.param.u64 %a, [at];\nld.param.u64 %c, [vectors];\nld.param.u64 %o, [sink];\n"
@@ -1423,22 +1426,45 @@ static const char *const gpubench_ptx =
     "mov.u64 %n, %globaltimer;\nsub.u64 %n, %n, %s;\nsetp.lt.u64 %p, %n, %l;\n@%p bra SPIN;\n"
     "mov.u32 %x, 1;\nst.volatile.global.u32 [%h+8], %x;\nMEET:\nbar.sync 0;\nret;\n}\n";
 
+/* Drops `lines` cache lines of 128 bytes without writing them back (compute
+ * capability 8.0 and above). */
+static const char *const gpubench_discard_ptx =
+    ".version 7.4\n.target sm_80\n.address_size 64\n"
+    ".visible .entry gpubench_discard(.param .u64 at, .param .u64 lines)\n{\n"
+    ".reg .pred %p; .reg .b32 %b, %n, %t, %g; .reg .b64 %a, %c, %i, %s, %o;\n"
+    "ld.param.u64 %a, [at];\nld.param.u64 %c, [lines];\ncvta.to.global.u64 %a, %a;\n"
+    "mov.u32 %b, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmov.u32 %t, %tid.x;\nmov.u32 %g, %nctaid.x;\n"
+    "mul.wide.u32 %s, %g, %n;\ncvt.u64.u32 %i, %t;\nmad.wide.u32 %i, %b, %n, %i;\n"
+    "NEXT:\nsetp.ge.u64 %p, %i, %c;\n@%p bra LAST;\nshl.b64 %o, %i, 7;\nadd.s64 %o, %a, %o;\n"
+    "discard.global.L2 [%o], 128;\nadd.s64 %i, %i, %s;\nbra NEXT;\nLAST:\nret;\n}\n";
+
+/* The function called name of a module; NULL if it is not to be had. */
+static void *gpubench_find_kernel(void *module, const char *name)
+{
+    int (*get)(void **function, void *module, const char *name);
+    void *function = NULL;
+    if (!module || !gpubench_driver_function("cuModuleGetFunction", &get) ||
+        get(&function, module, name) != 0)
+        return NULL;
+    return function;
+}
+
 static void gpubench_load_kernels(gpubench_cuda *cuda)
 {
     int (*load)(void **module, const void *image);
-    int (*get)(void **function, void *module, const char *name);
     if (gpubench_driver_function("cuModuleLoadData", &load) &&
-        gpubench_driver_function("cuModuleGetFunction", &get) &&
         gpubench_driver_function("cuModuleUnload", &cuda->module_unload) &&
-        gpubench_driver_function("cuLaunchKernel", &cuda->launch) &&
-        load(&cuda->module, gpubench_ptx) == 0) {
-        if (get(&cuda->empty, cuda->module, "gpubench_empty") != 0)
-            cuda->empty = NULL;
-        if (get(&cuda->sweep, cuda->module, "gpubench_sweep") != 0)
-            cuda->sweep = NULL;
-        if (get(&cuda->hold_kernel, cuda->module, "gpubench_hold") != 0)
-            cuda->hold_kernel = NULL;
+        gpubench_driver_function("cuLaunchKernel", &cuda->launch)) {
+        if (load(&cuda->module, gpubench_ptx) != 0)
+            cuda->module = NULL;
+        if (load(&cuda->discard_module, gpubench_discard_ptx) != 0)
+            cuda->discard_module = NULL;
     }
+    cuda->empty = gpubench_find_kernel(cuda->module, "gpubench_empty");
+    cuda->sweep = gpubench_find_kernel(cuda->module, "gpubench_sweep");
+    cuda->hold_kernel = gpubench_find_kernel(cuda->module, "gpubench_hold");
+    cuda->stamp = gpubench_find_kernel(cuda->module, "gpubench_stamp");
+    cuda->discard = gpubench_find_kernel(cuda->discard_module, "gpubench_discard");
     (void)cudaGetLastError();
 }
 
@@ -1652,6 +1678,8 @@ static void gpubench_cuda_close(gpubench *bench)
     (void)cudaSetDevice(bench->machine.ordinal);
     if (cuda->module_unload && cuda->module)
         (void)cuda->module_unload(cuda->module);
+    if (cuda->module_unload && cuda->discard_module)
+        (void)cuda->module_unload(cuda->discard_module);
     (void)cudaFree(cuda->flush);
     if (cuda->hold)
         (void)cudaFreeHost(cuda->hold);
@@ -1747,26 +1775,41 @@ static int gpubench_cuda_launch(const gpubench_cuda *cuda, void *function, unsig
                     : GPUBENCH_UNSUPPORTED;
 }
 
-/* Leaves the L2 full of lines that are none of the case's and clean: what was
- * dirty is written back while the sweep reads. Twice the L2 in 16-byte loads, by
- * as many threads as hide the latency of memory. */
+/* Drops the sweep's lines, so that the L2 is not only clean but empty; a GPU that
+ * cannot do that keeps it full of clean lines. (Between the two there is 0.1 us
+ * of a copy of 16 MiB on an H200.) */
+static int gpubench_cuda_discard(const gpubench_cuda *cuda, cudaStream_t stream)
+{
+    void *at = cuda->flush;
+    uint64_t lines = cuda->flush_bytes / 128;
+    void *arguments[2];
+    arguments[0] = &at;
+    arguments[1] = &lines;
+    if (!cuda->discard)
+        return 0;
+    return gpubench_cuda_launch(cuda, cuda->discard, 1056, 256, stream, arguments);
+}
+
+/* Leaves nothing of the case's in the L2 and nothing dirty: what was dirty is
+ * written back while the sweep reads. Twice the L2 in 16-byte loads, by as many
+ * threads as hide the latency of memory. */
 static int gpubench_cuda_sweep(const gpubench_cuda *cuda, cudaStream_t stream)
 {
     void *at = cuda->flush, *sink = cuda->flush;
     uint64_t vectors = cuda->flush_bytes / 16;
     void *arguments[3];
+    int code;
     arguments[0] = &at;
     arguments[1] = &vectors;
     arguments[2] = &sink;
-    return gpubench_cuda_launch(cuda, cuda->sweep, 1056, 256, stream, arguments);
+    code = gpubench_cuda_launch(cuda, cuda->sweep, 1056, 256, stream, arguments);
+    return code != 0 ? code : gpubench_cuda_discard(cuda, stream);
 }
 
 /* Everything that stands in front of the timed section, behind the gate. */
 static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
 {
     const gpubench_case *one = &live->item->one;
-    if (live->hold_s > 0 && cuda->empty) /* held against a run that starts with warm caches */
-        return gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
     if (live->mode == GPUBENCH_HOT)
         return one->run(one->context, stream);
     if (live->mode == GPUBENCH_DIRTY)
@@ -1835,8 +1878,6 @@ static int gpubench_cuda_enqueue_sample(gpubench *bench, gpubench_live *live, cu
         code = gpubench_cuda_enqueue_lead(cuda, live, stream);
     if (code == 0)
         code = gpubench_cuda_enqueue(bench, live, stream);
-    if (code == 0 && live->hold_s > 0)
-        gpubench_wait_s(live->hold_s);
     *timed_out = gpubench_gate_open(&cuda->gate) && !live->ungated;
     return code;
 }
@@ -1958,22 +1999,33 @@ static int gpubench_cuda_hold(gpubench *bench)
 typedef struct gpubench_release {
     int held;           /* the GPU was; it is not where others use it too */
     int waited;         /* the run waited for the device */
-    double us;          /* from the release to the stop event */
+    double us;          /* from the release to the end of the work on the stream */
     double leftover_us; /* from the stop event until the device was idle */
 } gpubench_release;
 
-/* count times reset (but for a first one in front) and run, enqueued while the
- * GPU is held, behind an empty kernel so that the start event waits for the
- * release as well. */
-static int gpubench_cuda_enqueue_held(gpubench *bench, gpubench_live *live, uint64_t count)
+/* By kernels that write the time: an event's time is taken when the GPU comes
+ * to look at its stream again, which another stream's work may put off. */
+static int gpubench_cuda_stamp(const gpubench_cuda *cuda, int which, cudaStream_t stream)
+{
+    void *at = (void *)(uintptr_t)&cuda->hold->stamps[which];
+    void *arguments[1];
+    arguments[0] = &at;
+    return cuda->stamp ? gpubench_cuda_launch(cuda, cuda->stamp, 1, 1, stream, arguments) : 0;
+}
+
+static double gpubench_cuda_stamped_us(const gpubench_cuda *cuda)
+{
+    return (double)(cuda->hold->stamps[1] - cuda->hold->stamps[0]) / 1e3;
+}
+
+/* count times run (and reset between them), with the time in front and behind. */
+static int gpubench_cuda_enqueue_stamped(gpubench *bench, gpubench_live *live, uint64_t count,
+                                         cudaStream_t stream)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
-    cudaStream_t stream = cuda->streams[0];
     uint64_t i;
-    int code = cuda->empty ? gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL) : 0;
-    if (code == 0)
-        code = (int)cudaEventRecord(cuda->start, stream);
+    int code = gpubench_cuda_stamp(cuda, 0, stream);
     for (i = 0; i < count && code == 0; i++) {
         if (i > 0 && one->reset)
             code = one->reset(one->context, stream);
@@ -1983,26 +2035,29 @@ static int gpubench_cuda_enqueue_held(gpubench *bench, gpubench_live *live, uint
     if (code == 0)
         code = (int)cudaGetLastError();
     if (code == 0)
-        code = (int)cudaEventRecord(cuda->stop, stream);
-    return code;
+        code = gpubench_cuda_stamp(cuda, 1, stream);
+    return code != 0 ? code : (int)cudaEventRecord(cuda->stop, stream);
+}
+
+static int gpubench_cuda_reset_and_wait(gpubench *bench, gpubench_live *live, cudaStream_t stream)
+{
+    const gpubench_case *one = &live->item->one;
+    int code = gpubench_cuda_make_current(bench);
+    if (code == 0 && one->reset)
+        code = one->reset(one->context, stream);
+    return code != 0 ? code : (int)cudaDeviceSynchronize();
 }
 
 static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint64_t count,
                                       gpubench_release *seen)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    const gpubench_case *one = &live->item->one;
     double stopped;
-    float ms = 0;
-    int code = gpubench_cuda_make_current(bench);
+    int code = gpubench_cuda_reset_and_wait(bench, live, cuda->streams[0]);
     memset(seen, 0, sizeof *seen);
-    if (code == 0 && one->reset)
-        code = one->reset(one->context, cuda->streams[0]);
-    if (code == 0)
-        code = (int)cudaDeviceSynchronize();
     seen->held = code == 0 && gpubench_cuda_hold(bench);
     if (code == 0)
-        code = gpubench_cuda_enqueue_held(bench, live, count);
+        code = gpubench_cuda_enqueue_stamped(bench, live, count, cuda->streams[0]);
     seen->waited = seen->held && cuda->hold->timed_out;
     cuda->hold->released = 1;
     if (code == 0)
@@ -2013,9 +2068,27 @@ static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint
     if (code == 0)
         code = (int)cudaDeviceSynchronize();
     seen->leftover_us = (gpubench_now_s() - stopped) * 1e6;
+    seen->us = gpubench_cuda_stamped_us(cuda);
+    return code;
+}
+
+/* The time of one run behind a gate that stays closed for hold_s. */
+static int gpubench_cuda_time_behind_gate(gpubench *bench, gpubench_live *live, double hold_s,
+                                          cudaStream_t stream, double *us)
+{
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    int code = gpubench_cuda_reset_and_wait(bench, live, stream);
+    gpubench_gate_close(&cuda->gate);
     if (code == 0)
-        code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
-    seen->us = ms * 1e3;
+        code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+    if (code == 0)
+        code = gpubench_cuda_enqueue_stamped(bench, live, 1, stream);
+    if (code == 0)
+        gpubench_wait_s(hold_s);
+    (void)gpubench_gate_open(&cuda->gate);
+    if (code == 0)
+        code = gpubench_cuda_wait(bench, cuda->stop);
+    *us = gpubench_cuda_stamped_us(cuda);
     return code;
 }
 
@@ -2051,10 +2124,12 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
     const double idle_us = gpubench_cuda_of(bench)->idle_us;
     uint64_t batch = live->ungated ? 1 : gpubench_escape_batch(live);
     gpubench_release seen;
+    double batch_us;
     int attempt, code = 0;
     for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
         code = gpubench_cuda_release_runs(bench, live, batch, &seen);
-        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.1 * seen.us)
+        batch_us = seen.us > 0 ? seen.us : live->host_us * (double)batch;
+        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.1 * batch_us)
             return code;
     }
     return code != 0 ? code
@@ -2067,20 +2142,19 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
  * than when the gate was closed for long enough that work on other streams is
  * over. Without a finding where the GPU cannot be held, for a run that waits
  * inside, and for one that takes longer than a gate can be closed. */
-static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, double *released_us,
-                                           double *gated_us)
+static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, int look,
+                                           double *released_us, double *gated_us)
 {
     const double most_us = 0.4 * 1e6 * GPUBENCH_GATE_TIMEOUT_S;
+    gpubench_cuda *cuda = gpubench_cuda_of(bench);
     gpubench_release seen;
     int code = gpubench_cuda_release_runs(bench, live, 1, &seen);
     *released_us = *gated_us = 0;
     if (code != 0 || !seen.held || seen.waited || seen.us + live->host_us > most_us)
         return code;
     *released_us = seen.us;
-    live->hold_s = 1e-6 * (seen.us + live->host_us) + 1e-4;
-    code = gpubench_cuda_time(bench, live, gated_us);
-    live->hold_s = 0;
-    return code;
+    return gpubench_cuda_time_behind_gate(bench, live, 1e-6 * (seen.us + live->host_us) + 1e-4,
+                                          cuda->streams[(uint64_t)look % live->streams], gated_us);
 }
 
 /* A case of which most looks say so works outside its stream (one look may find
@@ -2093,7 +2167,7 @@ static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
     double released_us = 0, gated_us = 0;
     int found = 0, i, code = 0;
     for (i = 0; i < looks && code == 0 && found <= looks / 2 && i - found <= looks / 2; i++) {
-        code = gpubench_cuda_look_for_unforked(bench, live, &released_us, &gated_us);
+        code = gpubench_cuda_look_for_unforked(bench, live, i, &released_us, &gated_us);
         found += released_us > 1.1 * gated_us + 3;
     }
     if (code != 0 || found <= looks / 2 || gpubench_cuda_can_be_captured(bench, live))
@@ -2155,7 +2229,7 @@ static int gpubench_cuda_find_escapes(gpubench *bench, gpubench_live *live)
         code = gpubench_cuda_find_waiting(bench, live);
     if (code == 0)
         code = gpubench_cuda_find_unjoined(bench, live);
-    if (code == 0 && !live->ungated && gpubench_cuda_of(bench)->hold_kernel)
+    if (code == 0 && !live->ungated && gpubench_cuda_of(bench)->stamp)
         code = gpubench_cuda_find_unforked(bench, live);
     (void)gpubench_cuda_keep_pool(bench, threshold);
     return code;
