@@ -486,12 +486,11 @@ double gpubench_quantile(const double *sorted, size_t count, double p)
     return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-/* The ranks where dependence samples count as one; up to 64 values as if they
- * were independent. */
+/* The ranks where dependence samples count as one. */
 static void gpubench_dependent_ranks(size_t count, double dependence, size_t *low, size_t *high)
 {
     size_t outside = 0; /* how many values may be left out on each side */
-    if (count > 64) {
+    if (count > 64 || dependence > 1) {
         /* 1.96 * sqrt(n) / 2, and a continuity correction */
         double half_width = 0.98 * gpubench_sqrt((double)count * dependence) - 0.5;
         outside = half_width < (double)count / 2 ? (size_t)((double)count / 2 - half_width) : 0;
@@ -572,7 +571,7 @@ static double gpubench_dependence_around(double median, const double *samples, s
 }
 
 /* The same as gpubench_describe, of samples in the order of measuring, which
- * stay so, and with an interval that knows how they depend on each other. */
+ * stay so. *dependence is what the interval is widened by; 0 asks for theirs. */
 static int gpubench_describe_in_order(const double *samples, size_t count, gpubench_statistics *out,
                                       double *dependence)
 {
@@ -582,8 +581,9 @@ static int gpubench_describe_in_order(const double *samples, size_t count, gpube
     if (count > 0)
         memcpy(sorted, samples, count * sizeof *sorted);
     code = gpubench_describe(sorted, count, out);
-    *dependence = code == 0 ? gpubench_dependence_around(out->median, samples, count) : 1;
     if (code == 0) {
+        if (*dependence <= 0)
+            *dependence = gpubench_dependence_around(out->median, samples, count);
         gpubench_dependent_ranks(count, *dependence, &low, &high);
         out->ci95_low = sorted[low];
         out->ci95_high = sorted[high];
@@ -595,19 +595,40 @@ static int gpubench_describe_in_order(const double *samples, size_t count, gpube
 double gpubench_dependence(const double *samples_in_order, size_t count)
 {
     gpubench_statistics statistics;
-    double dependence;
-    gpubench_describe_in_order(samples_in_order, count, &statistics, &dependence);
+    double dependence = 0;
+    int code = gpubench_describe_in_order(samples_in_order, count, &statistics, &dependence);
+    return code == 0 ? dependence : 1;
+}
+
+/* How much they depend on each other beside a drift: around each fifth's own
+ * median. 0 if one of them is no finite number. */
+static double gpubench_dependence_in_fifths(const double *samples, size_t count)
+{
+    double *rests = (double *)gpubench_must(malloc((count + 1) * sizeof *rests));
+    size_t fifth = count / 5, part, i;
+    double dependence = 0;
+    int code = 0;
+    for (part = 0; part < 5 && code == 0; part++) {
+        gpubench_statistics statistics;
+        dependence = 1;
+        code = gpubench_describe_in_order(samples + part * fifth, fifth, &statistics, &dependence);
+        for (i = part * fifth; i < (part + 1) * fifth && code == 0; i++)
+            rests[i] = samples[i] - statistics.median;
+    }
+    dependence = code == 0 ? gpubench_dependence_around(0, rests, 5 * fifth) : 0;
+    free(rests);
     return dependence;
 }
 
-/* Of the first fifth of the samples, and of the last. -1 if there is none. */
+/* The first fifth of the samples, and the last. -1 if there is none. */
 static int gpubench_describe_ends(const double *samples, size_t count, gpubench_statistics *first,
                                   gpubench_statistics *last)
 {
     size_t fifth = count / 5;
-    double dependence;
-    if (count < 20 || gpubench_describe_in_order(samples, fifth, first, &dependence) != 0)
+    double dependence = count < 20 ? 0 : gpubench_dependence_in_fifths(samples, count);
+    if (dependence <= 0)
         return -1;
+    gpubench_describe_in_order(samples, fifth, first, &dependence);
     return gpubench_describe_in_order(samples + count - fifth, fifth, last, &dependence);
 }
 
@@ -623,9 +644,9 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
 {
     gpubench_statistics first, last;
     double drift = gpubench_drift(samples_in_order, count);
-    return (drift > 0.01 || drift < -0.01) &&
+    return (drift > 0.01 || drift < -0.01) && count / 5 >= 6 &&
            gpubench_describe_ends(samples_in_order, count, &first, &last) == 0 &&
-           first.count >= 6 && (first.ci95_high < last.ci95_low || last.ci95_high < first.ci95_low);
+           (first.ci95_high < last.ci95_low || last.ci95_high < first.ci95_low);
 }
 
 /* ==== rows and CSV, schema 2 ============================================== */
@@ -2894,7 +2915,7 @@ static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
     int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
                   live->spent_s >= limit_s / (live->power_limited ? 1.5 : 10);
     gpubench_statistics statistics;
-    double dependence;
+    double dependence = 0;
     int precise;
     if (!full && !late && !settled)
         return;
@@ -3299,7 +3320,7 @@ static int gpubench_finish_samples(gpubench *bench)
 static void gpubench_report_live(gpubench *bench, gpubench_live *live)
 {
     gpubench_statistics statistics;
-    double dependence;
+    double dependence = 0;
     gpubench_row *row;
     memset(&statistics, 0, sizeof statistics);
     if (!live->status && gpubench_describe_in_order(live->samples, live->count, &statistics,
