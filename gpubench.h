@@ -389,6 +389,15 @@ static void *gpubench_must(void *memory)
     return memory;
 }
 
+/* Makes room for one more element in an array of count that grows one by one:
+ * whenever count is a power of two, for twice as many. */
+static void *gpubench_grow(void *array, size_t count, size_t element_bytes)
+{
+    if ((count & (count - 1)) != 0)
+        return array;
+    return gpubench_must(realloc(array, (count ? 2 * count : 1) * element_bytes));
+}
+
 static char *gpubench_duplicate(const char *text)
 {
     size_t bytes = strlen(text ? text : "") + 1;
@@ -3225,8 +3234,7 @@ static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
 
 static gpubench_row *gpubench_new_row(gpubench *bench)
 {
-    bench->rows = (gpubench_row *)gpubench_must(
-        realloc(bench->rows, (bench->row_count + 1) * sizeof *bench->rows));
+    bench->rows = (gpubench_row *)gpubench_grow(bench->rows, bench->row_count, sizeof *bench->rows);
     memset(&bench->rows[bench->row_count], 0, sizeof *bench->rows);
     return &bench->rows[bench->row_count++];
 }
@@ -4377,8 +4385,8 @@ static void gpubench_queue(gpubench *bench, const gpubench_case *one, size_t gro
         return;
     }
     gpubench_index_add(&bench->item_keys, key, bench->item_count);
-    bench->items = (gpubench_item *)gpubench_must(
-        realloc(bench->items, (bench->item_count + 1) * sizeof *bench->items));
+    bench->items =
+        (gpubench_item *)gpubench_grow(bench->items, bench->item_count, sizeof *bench->items);
     item = &bench->items[bench->item_count++];
     item->one = *one;
     item->one.name = gpubench_duplicate(one->name);
