@@ -2990,7 +2990,9 @@ static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
 static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live, int in_group)
 {
     int has_reset = live->item->one.reset != NULL;
-    int code = in_group ? gpubench_poison_outputs(bench, NULL) : 0;
+    int code = in_group ? bench->backend->make_current(bench) : 0;
+    if (code == 0 && in_group)
+        code = gpubench_poison_outputs(bench, NULL);
     if (code != 0)
         return code;
     if (in_group || (has_reset && (live->mode == GPUBENCH_HOT || bench->settings.energy))) {
