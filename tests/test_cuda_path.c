@@ -941,9 +941,20 @@ static void a_hung_kernel_costs_one_case(void **state)
     expect_survived("hang", "2", NULL, "not_finished_after_0.3_s");
 }
 
+/* Every process added its samples: three healthy cases in two runs begin. */
+static void expect_all_samples(const char *path)
+{
+    csv_table *table = support_read_csv(path);
+    size_t row, begun = 0;
+    for (row = 1; row < table->row_count; row++)
+        begun += !strcmp(support_cell(table, row, "sample"), "1");
+    assert_int_equal(begun, 6);
+    support_free_csv(table);
+}
+
 static void lost_contexts_and_several_runs_go_together(void **state)
 {
-    const char *csv = support_path("runs.csv");
+    const char *csv = support_path("runs.csv"), *samples = support_path("samples.csv");
     char folder[128];
     outcome result;
     csv_table *table;
@@ -952,7 +963,8 @@ static void lost_contexts_and_several_runs_go_together(void **state)
     snprintf(folder, sizeof folder, "%s", support_path("rows"));
     assert_int_equal(mkdir(folder, 0700), 0);
     setenv("TMPDIR", folder, 1);
-    result = RUN("cuda", "--set", "crash", "--csv", csv, "--runs", "2", QUICK);
+    result = RUN("cuda", "--set", "crash", "--csv", csv, "--runs", "2", "--samples", samples,
+                 QUICK);
     unsetenv("TMPDIR");
     support_expect_status(&result, 1);
     table = support_read_csv(csv);
@@ -965,6 +977,7 @@ static void lost_contexts_and_several_runs_go_together(void **state)
         failed += strcmp(support_cell(table, row, "status"), "ok") != 0;
     }
     assert_int_equal(failed, 2);
+    expect_all_samples(samples);
     assert_int_equal(rmdir(folder), 0); /* the rows' file is gone */
     support_free_csv(table);
     support_free_outcome(&result);
