@@ -173,7 +173,7 @@ $(BUILD)/flags: FORCE
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
   optimizer parallel suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
-HEADER_TESTS := statistics csv command_line engine
+HEADER_TESTS := statistics csv command_line engine verification samples
 TESTS := build/tests
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda
@@ -201,6 +201,22 @@ $(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/host
 $(TESTS)/host: tests/fixtures/host.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
+
+# What must not pass where a compiler believes that there are no NaNs.
+FAST_MATH := -O3 -ffast-math
+FAST_TESTS := fast_math suite_ceilings suite_optimizer
+FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
+  $(if $(shell command -v clang),$(FAST_TESTS:%=$(TESTS)/fast-clang/test_%))
+
+$(TESTS)/fast/test_%: tests/test_%.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(FAST_MATH) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< \
+	  build/cpu/libkernels.a -lcmocka -lm
+
+$(TESTS)/fast-clang/test_%: tests/test_%.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	clang $(TEST_CFLAGS) $(FAST_MATH) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< \
+	  build/cpu/libkernels.a -lcmocka -lm
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
@@ -252,8 +268,8 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
-test: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
-	tests/run.sh $(TEST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
+	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
 	  tests/test_scripts.sh tests/test_makefile.sh tests/gpu/truth_test.sh \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)

@@ -146,7 +146,8 @@ void gpubench_measure(gpubench *bench, const gpubench_case *one);
 
 /* Queues count cases whose samples are interleaved, so that they see the same
  * clocks and temperature. All are set up at once; one that does not fit beside
- * the others is measured alone afterwards. */
+ * the others is measured alone afterwards. They may share outputs: these are
+ * poisoned, and a case's run is repeated, right before its verify. */
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);
 
 /* Measures what was queued, prints the table, writes the CSV, frees all.
@@ -175,10 +176,15 @@ int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t
 /* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
 int gpubench_fail(gpubench *bench, int status, const char *format, ...);
 
+/* Names memory that setup got elsewhere (on a GPU: device memory) as one that
+ * run writes, so that it is poisoned as GPUBENCH_OUTPUT's is. Called in setup,
+ * forgotten at teardown. Returns GPUBENCH_OK or, outside a case, GPUBENCH_FAILED. */
+int gpubench_output(gpubench *bench, void *memory, size_t bytes);
+
 /* Reports verify's finding; of several, the columns max_error and tolerance
  * show the one nearest to its tolerance, or the first beyond it. Returns
- * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or is NaN, which
- * ends the case whatever verify returns. */
+ * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or one of them
+ * is negative, infinite or NaN, which ends the case whatever verify returns. */
 int gpubench_check(gpubench *bench, double error, double tolerance);
 
 /* Adds a word to the row's flags. */
@@ -212,7 +218,8 @@ typedef struct gpubench_statistics {
     double ci95_low, ci95_high; /* of the median: see gpubench_median_ranks */
 } gpubench_statistics;
 
-/* Sorts samples and describes them. -1, and nothing written, if count is 0. */
+/* Sorts samples and describes them. -1, and nothing written, if count is 0 or
+ * one of them is infinite or NaN. */
 int gpubench_describe(double *samples, size_t count, gpubench_statistics *out);
 
 /* The p-quantile (0 to 1) of count sorted values, count > 0: linear between
@@ -225,6 +232,21 @@ double gpubench_quantile(const double *sorted, size_t count, double p);
  * binomial tails up to 64 values, normal approximation above. Below 6 values
  * no such pair exists and the ranks are the extremes. */
 void gpubench_median_ranks(size_t count, size_t *low, size_t *high);
+
+/* How many samples, in the order in which they were measured, say as much of
+ * the median as one that is independent of the others: at least 1. A row's
+ * ci95 columns are wider by its square root. By batch means (Flegal and Jones,
+ * "Batch means and spectral variance estimators in Markov chain Monte Carlo",
+ * 2010): of the sign of sample - median, over sqrt(count) batches. 1 for fewer
+ * than 64 samples or equal ones. */
+double gpubench_dependence(const double *samples_in_order, size_t count);
+
+/* By what fraction the median of the last fifth of the samples is above that of
+ * the first; 0 for fewer than 20. It is more than noise, which the second
+ * function says, if it is above 1 % and the 95 % intervals of the two medians
+ * do not meet; fifths below 6 samples have no such interval. */
+double gpubench_drift(const double *samples_in_order, size_t count);
+int gpubench_drift_is_real(const double *samples_in_order, size_t count);
 
 /* Shortest decimal text that reads back as value, with a point in any locale.
  * "" for NaN and infinities. text has room for 32 bytes. */
@@ -311,23 +333,50 @@ static double gpubench_round_to_ns(double us)
     return (double)(uint64_t)(us * 1e3 + 0.5) / 1e3;
 }
 
-/* Newton's iteration from above: the header must not make its users link libm. */
+/* By bits: with -ffast-math compilers take comparisons with NaN for constants.
+ * They could still see through the bits to what they know of the number, but
+ * not through a volatile. */
+static uint64_t gpubench_magnitude(double value)
+{
+    uint64_t bits;
+    volatile uint64_t seen;
+    memcpy(&bits, &value, sizeof bits);
+    seen = bits;
+    return seen & (UINT64_MAX >> 1);
+}
+
+#define GPUBENCH_INFINITY_BITS ((uint64_t)0x7ff << 52)
+
+static int gpubench_is_finite(double value)
+{
+    return gpubench_magnitude(value) < GPUBENCH_INFINITY_BITS;
+}
+
+static double gpubench_nan(void)
+{
+    const uint64_t bits = (uint64_t)0xfff << 51;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Newton's iteration from above: the header must not make its users link libm.
+ * Infinity is its own root, NaN and what is below 0 have none. */
 static double gpubench_sqrt(double x)
 {
     double root = x > 1 ? x : 1;
-    if (!(x > 0))
+    if (gpubench_magnitude(x) == 0)
         return 0;
+    if (gpubench_magnitude(x) > GPUBENCH_INFINITY_BITS || x < 0)
+        return gpubench_nan();
+    if (!gpubench_is_finite(x))
+        return x;
     for (;;) {
         double next = 0.5 * (root + x / root);
         if (!(next < root))
             return root;
         root = next;
     }
-}
-
-static int gpubench_is_finite(double value)
-{
-    return value - value == 0;
 }
 
 /* The process is out of memory for its own bookkeeping: nothing can be saved. */
@@ -338,6 +387,15 @@ static void *gpubench_must(void *memory)
         exit(2);
     }
     return memory;
+}
+
+/* Makes room for one more element in an array of count that grows one by one:
+ * whenever count is a power of two, for twice as many. */
+static void *gpubench_grow(void *array, size_t count, size_t element_bytes)
+{
+    if ((count & (count - 1)) != 0)
+        return array;
+    return gpubench_must(realloc(array, (count ? 2 * count : 1) * element_bytes));
 }
 
 static char *gpubench_duplicate(const char *text)
@@ -437,12 +495,14 @@ double gpubench_quantile(const double *sorted, size_t count, double p)
     return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
+/* The ranks where dependence samples count as one. */
+static void gpubench_dependent_ranks(size_t count, double dependence, size_t *low, size_t *high)
 {
     size_t outside = 0; /* how many values may be left out on each side */
-    if (count > 64) {
-        double half_width = 0.98 * gpubench_sqrt((double)count); /* 1.96 * sqrt(n) / 2 */
-        outside = (size_t)((double)count / 2 - half_width + 0.5); /* continuity correction */
+    if (count > 64 || dependence > 1) {
+        /* 1.96 * sqrt(n) / 2, and a continuity correction */
+        double half_width = 0.98 * gpubench_sqrt((double)count * dependence) - 0.5;
+        outside = half_width < (double)count / 2 ? (size_t)((double)count / 2 - half_width) : 0;
     } else {
         double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
         size_t k;
@@ -458,11 +518,18 @@ void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
     *high = count - 1 - *low;
 }
 
+void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
+{
+    gpubench_dependent_ranks(count, 1, low, high);
+}
+
 int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 {
     double sum = 0, squares = 0;
     size_t i, low, high;
-    if (count == 0)
+    for (i = 0; i < count && gpubench_is_finite(samples[i]); i++)
+        continue;
+    if (count == 0 || i < count)
         return -1;
     qsort(samples, count, sizeof *samples, gpubench_compare_doubles);
     for (i = 0; i < count; i++)
@@ -484,6 +551,111 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
     out->ci95_low = samples[low];
     out->ci95_high = samples[high];
     return 0;
+}
+
+static double gpubench_dependence_around(double median, const double *samples, size_t count)
+{
+    size_t batches = (size_t)gpubench_sqrt((double)count), length = count / batches, batch, i;
+    double sum = 0, squares = 0, batch_squares = 0, mean, variance, dependence;
+    if (count < 64)
+        return 1;
+    for (batch = 0; batch < batches; batch++) {
+        int signs = 0, used = 0;
+        for (i = batch * length; i < (batch + 1) * length; i++) {
+            int sign = (samples[i] > median) - (samples[i] < median);
+            signs += sign;
+            used += sign * sign;
+        }
+        sum += signs;
+        squares += used;
+        batch_squares += (double)signs * signs;
+    }
+    mean = sum / (double)(batches * length);
+    variance = squares / (double)(batches * length) - mean * mean;
+    if (variance < 1e-12) /* but for rounding 0 */
+        return 1;
+    batch_squares -= sum * sum / (double)batches;
+    dependence = batch_squares / (double)(batches - 1) / (double)length / variance;
+    return dependence > 1 ? dependence : 1;
+}
+
+/* The same as gpubench_describe, of samples in the order of measuring, which
+ * stay so. *dependence is what the interval is widened by; 0 asks for theirs. */
+static int gpubench_describe_in_order(const double *samples, size_t count, gpubench_statistics *out,
+                                      double *dependence)
+{
+    double *sorted = (double *)gpubench_must(malloc((count + 1) * sizeof *sorted));
+    size_t low, high;
+    int code;
+    if (count > 0)
+        memcpy(sorted, samples, count * sizeof *sorted);
+    code = gpubench_describe(sorted, count, out);
+    if (code == 0) {
+        if (*dependence <= 0)
+            *dependence = gpubench_dependence_around(out->median, samples, count);
+        gpubench_dependent_ranks(count, *dependence, &low, &high);
+        out->ci95_low = sorted[low];
+        out->ci95_high = sorted[high];
+    }
+    free(sorted);
+    return code;
+}
+
+double gpubench_dependence(const double *samples_in_order, size_t count)
+{
+    gpubench_statistics statistics;
+    double dependence = 0;
+    int code = gpubench_describe_in_order(samples_in_order, count, &statistics, &dependence);
+    return code == 0 ? dependence : 1;
+}
+
+/* How much they depend on each other beside a drift: around each fifth's own
+ * median. 0 if one of them is no finite number. */
+static double gpubench_dependence_in_fifths(const double *samples, size_t count)
+{
+    double *rests = (double *)gpubench_must(malloc((count + 1) * sizeof *rests));
+    size_t fifth = count / 5, part, i;
+    double dependence = 0;
+    int code = 0;
+    for (part = 0; part < 5 && code == 0; part++) {
+        gpubench_statistics statistics;
+        dependence = 1;
+        code = gpubench_describe_in_order(samples + part * fifth, fifth, &statistics, &dependence);
+        for (i = part * fifth; i < (part + 1) * fifth && code == 0; i++)
+            rests[i] = samples[i] - statistics.median;
+    }
+    dependence = code == 0 ? gpubench_dependence_around(0, rests, 5 * fifth) : 0;
+    free(rests);
+    return dependence;
+}
+
+/* The first fifth of the samples, and the last. -1 if there is none. */
+static int gpubench_describe_ends(const double *samples, size_t count, gpubench_statistics *first,
+                                  gpubench_statistics *last)
+{
+    size_t fifth = count / 5;
+    double dependence = count < 20 ? 0 : gpubench_dependence_in_fifths(samples, count);
+    if (dependence <= 0)
+        return -1;
+    gpubench_describe_in_order(samples, fifth, first, &dependence);
+    return gpubench_describe_in_order(samples + count - fifth, fifth, last, &dependence);
+}
+
+double gpubench_drift(const double *samples_in_order, size_t count)
+{
+    gpubench_statistics first, last;
+    if (gpubench_describe_ends(samples_in_order, count, &first, &last) != 0 || first.median <= 0)
+        return 0;
+    return last.median / first.median - 1;
+}
+
+int gpubench_drift_is_real(const double *samples_in_order, size_t count)
+{
+    gpubench_statistics first, last;
+    double drift = gpubench_drift(samples_in_order, count);
+    return (drift > 0.01 || drift < -0.01) && count / 5 >= 6 &&
+           gpubench_describe_ends(samples_in_order, count, &first, &last) == 0 &&
+           (first.ci95_high < last.ci95_low || last.ci95_high < first.ci95_low);
 }
 
 /* ==== rows and CSV, schema 2 ============================================== */
@@ -622,6 +794,77 @@ static int gpubench_read_row(FILE *file, gpubench_row *row)
     return 1;
 }
 
+/* ==== an index of texts ==================================================== */
+
+/* Which number each of many texts has: a hash table with open addressing, at
+ * most half full. */
+typedef struct gpubench_index {
+    char **keys; /* its own; NULL: a free place */
+    size_t *values, capacity, count;
+} gpubench_index;
+
+#define GPUBENCH_NOWHERE SIZE_MAX
+
+/* FNV-1a (Fowler, Noll and Vo): where the search for a key starts. */
+static size_t gpubench_index_place(const gpubench_index *index, const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    const char *at;
+    size_t place;
+    for (at = key; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+    place = (size_t)hash % index->capacity;
+    while (index->keys[place] && strcmp(index->keys[place], key) != 0)
+        place = (place + 1) % index->capacity;
+    return place;
+}
+
+static void gpubench_index_grow(gpubench_index *index)
+{
+    gpubench_index old = *index;
+    size_t i;
+    index->capacity = old.capacity ? 2 * old.capacity : 64;
+    index->keys = (char **)gpubench_must(calloc(index->capacity, sizeof *index->keys));
+    index->values = (size_t *)gpubench_must(calloc(index->capacity, sizeof *index->values));
+    for (i = 0; i < old.capacity; i++)
+        if (old.keys[i]) {
+            size_t place = gpubench_index_place(index, old.keys[i]);
+            index->keys[place] = old.keys[i];
+            index->values[place] = old.values[i];
+        }
+    free(old.keys);
+    free(old.values);
+}
+
+/* The value of the first that was added under this key, or GPUBENCH_NOWHERE. */
+static size_t gpubench_index_find(const gpubench_index *index, const char *key)
+{
+    size_t place = index->capacity ? gpubench_index_place(index, key) : 0;
+    return index->capacity && index->keys[place] ? index->values[place] : GPUBENCH_NOWHERE;
+}
+
+static void gpubench_index_add(gpubench_index *index, const char *key, size_t value)
+{
+    size_t place;
+    if (2 * (index->count + 1) > index->capacity)
+        gpubench_index_grow(index);
+    place = gpubench_index_place(index, key);
+    if (index->keys[place])
+        return;
+    index->keys[place] = gpubench_duplicate(key);
+    index->values[place] = value;
+    index->count++;
+}
+
+static void gpubench_index_free(gpubench_index *index)
+{
+    size_t i;
+    for (i = 0; i < index->capacity; i++)
+        free(index->keys[i]);
+    free(index->keys);
+    free(index->values);
+}
+
 /* ==== the handle ========================================================== */
 
 typedef struct gpubench_item {
@@ -657,6 +900,14 @@ typedef struct gpubench_allocation {
     int kind;
 } gpubench_allocation;
 
+/* Memory that gpubench_output named. */
+typedef struct gpubench_output_range {
+    struct gpubench_output_range *next;
+    gpubench_live *owner;
+    void *memory;
+    size_t bytes;
+} gpubench_output_range;
+
 /* What differs between a GPU and the host. Codes are the case's: 0, positive
  * API errors, negative GPUBENCH_ statuses. */
 typedef struct gpubench_backend {
@@ -691,7 +942,7 @@ typedef struct gpubench_machine {
 } gpubench_machine;
 
 typedef struct gpubench_settings {
-    const char *filter, *device, *mode, *csv, *campaign;
+    const char *filter, *device, *mode, *csv, *samples, *campaign;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, runs, seed;
     int list, energy, quiet, profile;
@@ -720,6 +971,13 @@ struct gpubench {
     uint64_t order; /* rows of this run so far */
     gpubench_live *current; /* whose setup, run or verify is executing */
     gpubench_allocation *allocations;
+    gpubench_output_range *outputs;
+    gpubench_index item_keys; /* of items by key */
+    gpubench_index row_keys;  /* of the first rows_indexed rows */
+    size_t rows_indexed;
+    char *samples_path; /* what --samples names, links followed, or NULL */
+    char *samples_temporary; /* where all processes of one invocation gather them */
+    int samples_lost;        /* they could not be written */
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
     char *rows_path; /* where the processes of one invocation leave their rows, or NULL */
@@ -799,7 +1057,9 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 int gpubench_check(gpubench *bench, double error, double tolerance)
 {
     gpubench_live *live = bench->current;
-    int fine = error <= tolerance; /* false for NaN */
+    int error_is_one = gpubench_is_finite(error) && error >= 0;
+    int tolerance_is_one = gpubench_is_finite(tolerance) && tolerance >= 0;
+    int fine = error_is_one && tolerance_is_one && error <= tolerance;
     if (live && !live->check_failed &&
         (!fine || !live->checked || error * live->tolerance > live->max_error * tolerance)) {
         live->max_error = error;
@@ -807,7 +1067,10 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
         live->checked = 1;
         live->check_failed = !fine; /* stays, whatever else is checked and returned */
     }
-    if (!fine)
+    if (!error_is_one || !tolerance_is_one)
+        gpubench_fail(bench, GPUBENCH_MISMATCH, "the %s %.3g is no finite number from 0 on",
+                      error_is_one ? "tolerance" : "error", error_is_one ? tolerance : error);
+    else if (!fine)
         gpubench_fail(bench, GPUBENCH_MISMATCH, "error %.3g exceeds the tolerance %.3g", error,
                       tolerance);
     return fine ? GPUBENCH_OK : GPUBENCH_MISMATCH;
@@ -899,9 +1162,40 @@ int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t
     return bench->backend->copy(destination, source, bytes);
 }
 
+int gpubench_output(gpubench *bench, void *memory, size_t bytes)
+{
+    gpubench_output_range *made;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_output outside a case's setup");
+        return GPUBENCH_FAILED;
+    }
+    made = (gpubench_output_range *)gpubench_must(calloc(1, sizeof *made));
+    made->owner = bench->current;
+    made->memory = memory;
+    made->bytes = bytes;
+    made->next = bench->outputs;
+    bench->outputs = made;
+    return GPUBENCH_OK;
+}
+
+static void gpubench_forget_outputs(gpubench *bench, const gpubench_live *owner)
+{
+    gpubench_output_range **link = &bench->outputs;
+    while (*link) {
+        gpubench_output_range *one = *link;
+        if (one->owner == owner) {
+            *link = one->next;
+            free(one);
+        } else {
+            link = &one->next;
+        }
+    }
+}
+
 static void gpubench_release_memory(gpubench *bench, const gpubench_live *owner)
 {
     gpubench_allocation **link = &bench->allocations;
+    gpubench_forget_outputs(bench, owner);
     while (*link) {
         gpubench_allocation *one = *link;
         if (one->owner != owner) {
@@ -914,18 +1208,21 @@ static void gpubench_release_memory(gpubench *bench, const gpubench_live *owner)
     }
 }
 
-/* A verify that sees what an earlier run left behind could pass by accident. */
+/* A verify that sees what an earlier run left behind could pass by accident.
+ * owner NULL: the outputs of all cases that are set up. */
 static int gpubench_poison_outputs(gpubench *bench, const gpubench_live *owner)
 {
-    gpubench_allocation *one;
-    for (one = bench->allocations; one; one = one->next)
-        if (one->owner == owner && (one->kind & GPUBENCH_OUTPUT)) {
-            int code = bench->backend->fill(one->base + GPUBENCH_GUARD_BYTES, 0xff, one->bytes,
-                                            one->kind);
-            if (code != 0)
-                return code;
-        }
-    return 0;
+    const gpubench_allocation *one;
+    const gpubench_output_range *range;
+    int code = 0;
+    for (one = bench->allocations; one && code == 0; one = one->next)
+        if ((!owner || one->owner == owner) && (one->kind & GPUBENCH_OUTPUT))
+            code = bench->backend->fill(one->base + GPUBENCH_GUARD_BYTES, 0xff, one->bytes,
+                                        one->kind);
+    for (range = bench->outputs; range && code == 0; range = range->next)
+        if (!owner || range->owner == owner)
+            code = bench->backend->fill(range->memory, 0xff, range->bytes, GPUBENCH_DEVICE);
+    return code;
 }
 
 static int gpubench_guard_is_intact(gpubench *bench, const unsigned char *zone)
@@ -2701,12 +2998,14 @@ static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
     int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
                   live->spent_s >= limit_s / (live->power_limited ? 1.5 : 10);
     gpubench_statistics statistics;
+    double dependence = 0;
     int precise;
     if (!full && !late && !settled)
         return;
-    gpubench_describe(live->samples, live->count, &statistics);
-    precise = live->count >= 6 && statistics.ci95_high - statistics.ci95_low <=
-                                      settings->precision * statistics.median;
+    precise =
+        gpubench_describe_in_order(live->samples, live->count, &statistics, &dependence) == 0 &&
+        (double)live->count >= 6 * dependence && /* fewer have no such interval */
+        statistics.ci95_high - statistics.ci95_low <= settings->precision * statistics.median;
     live->next_check = live->count + live->count / 8;
     if (precise && settled)
         gpubench_stop(bench, live, "stop=precision", 1);
@@ -2759,13 +3058,21 @@ static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
         gpubench_blame(bench, live, code, "measuring the energy");
 }
 
-/* Leaves the outputs of exactly one run after a reset, on the timed buffers. */
-static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live)
+/* Leaves the outputs of exactly one run after a reset, on the timed buffers.
+ * In a group another case may have written them since: then what this one does
+ * not write must not look as if it had. */
+static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live, int in_group)
 {
-    if (live->item->one.reset && (live->mode == GPUBENCH_HOT || bench->settings.energy)) {
+    int has_reset = live->item->one.reset != NULL;
+    int code = in_group ? bench->backend->make_current(bench) : 0;
+    if (code == 0 && in_group)
+        code = gpubench_poison_outputs(bench, NULL);
+    if (code != 0)
+        return code;
+    if (in_group || (has_reset && (live->mode == GPUBENCH_HOT || bench->settings.energy))) {
         unsigned mode = live->mode;
         double us;
-        if (mode == GPUBENCH_HOT)
+        if (mode == GPUBENCH_HOT && has_reset)
             live->mode = GPUBENCH_COLD;
         live->batch = 1;
         us = gpubench_take(bench, live);
@@ -2776,13 +3083,13 @@ static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live)
     return bench->backend->finish(bench);
 }
 
-static void gpubench_verify(gpubench *bench, gpubench_live *live)
+static void gpubench_verify(gpubench *bench, gpubench_live *live, int in_group)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t batch = live->batch;
     int code;
     bench->current = live;
-    code = gpubench_settle_outputs(bench, live);
+    code = gpubench_settle_outputs(bench, live, in_group);
     live->batch = batch;
     if (code == 0 && !live->status)
         code = gpubench_check_guards(bench, live);
@@ -2914,9 +3221,10 @@ static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live
 {
     /* A time is known to half a step of the clock, however many agree on it. */
     const double half_step = bench->clock_step_us / 2 / (double)live->batch;
+    const double low = statistics->ci95_low - half_step;
     const double times[] = {statistics->min, statistics->p5, statistics->p25, statistics->median,
                             statistics->p75, statistics->p95, statistics->p99, statistics->max,
-                            statistics->mean, statistics->stddev, statistics->ci95_low - half_step,
+                            statistics->mean, statistics->stddev, low > 0 ? low : 0,
                             statistics->ci95_high + half_step};
     size_t i;
     gpubench_set_count(row, GPUBENCH_COLUMN_samples, statistics->count);
@@ -3002,20 +3310,108 @@ static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
 
 static gpubench_row *gpubench_new_row(gpubench *bench)
 {
-    bench->rows = (gpubench_row *)gpubench_must(
-        realloc(bench->rows, (bench->row_count + 1) * sizeof *bench->rows));
+    bench->rows = (gpubench_row *)gpubench_grow(bench->rows, bench->row_count, sizeof *bench->rows);
     memset(&bench->rows[bench->row_count], 0, sizeof *bench->rows);
     return &bench->rows[bench->row_count++];
+}
+
+/* Samples that went up or down while they were taken have a median that says
+ * as much of how long that was as of the case. */
+static void gpubench_flag_drift(gpubench_live *live)
+{
+    double drift = gpubench_drift(live->samples, live->count);
+    long tenths = (long)((drift < 0 ? -drift : drift) * 1000 + 0.5); /* of a percent */
+    char word[48];
+    if (!gpubench_drift_is_real(live->samples, live->count))
+        return;
+    snprintf(word, sizeof word, "drift=%c%ld.%ld%%", drift < 0 ? '-' : '+', tenths / 10,
+             tenths % 10); /* a point in any locale */
+    gpubench_add_flag(live, word);
+}
+
+/* ==== the samples' file ==================================================== */
+
+/* All processes of one invocation add to one temporary file, which gets the
+ * name in the end: a process that starts over keeps its id, and those of --runs
+ * have the one that writes the table as their parent. */
+static void gpubench_open_samples(gpubench *bench)
+{
+    const char *wanted = bench->settings.samples;
+    char real[PATH_MAX], name[PATH_MAX + 48], *slash;
+    struct stat found;
+    int exists = wanted && stat(wanted, &found) == 0;
+    if (!wanted)
+        return;
+    if (!*wanted || !strcmp(wanted, "-") || (exists && !S_ISREG(found.st_mode)) ||
+        (!exists && lstat(wanted, &found) == 0)) {
+        gpubench_usage_error(bench, "--samples '%s': wants a file", wanted);
+        return;
+    }
+    snprintf(real, sizeof real, "%s", wanted);
+    if (exists && !realpath(wanted, real))
+        snprintf(real, sizeof real, "%s", wanted);
+    bench->samples_path = gpubench_duplicate(real);
+    snprintf(name, sizeof name, "%s.%ld.samples.tmp", real,
+             (long)(bench->is_child ? getppid() : getpid()));
+    bench->samples_temporary = gpubench_duplicate(name);
+    if (!bench->is_child && !bench->rows_path)
+        unlink(name); /* of another process that had this id */
+    slash = strrchr(real, '/');
+    snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - real) + 1 : 2, slash ? real : "./");
+    if (access(name, W_OK | X_OK) != 0 || (exists && access(real, W_OK) != 0))
+        gpubench_usage_error(bench, "--samples '%s': %s", wanted, strerror(errno));
+}
+
+/* Adds the samples of one row, in the order in which they were measured. */
+static void gpubench_keep_samples(gpubench *bench, const gpubench_live *live,
+                                  const gpubench_row *row)
+{
+    static const int columns[] = {
+        GPUBENCH_COLUMN_suite, GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_variant,
+        GPUBENCH_COLUMN_backend, GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_params,
+        GPUBENCH_COLUMN_mode, GPUBENCH_COLUMN_campaign, GPUBENCH_COLUMN_run};
+    FILE *file = bench->samples_temporary ? fopen(bench->samples_temporary, "a") : NULL;
+    size_t i, column;
+    char us[32];
+    if (file && fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0)
+        fputs("suite,case,variant,backend,dtype,params,mode,campaign,run,sample,us\n", file);
+    for (i = 0; file && i < live->count; i++) {
+        for (column = 0; column < GPUBENCH_COUNT_OF(columns); column++) {
+            gpubench_write_field(file, gpubench_text(row, columns[column]));
+            putc(',', file);
+        }
+        gpubench_format_number(live->samples[i], us);
+        fprintf(file, "%llu,%s\n", (unsigned long long)i + 1, us);
+    }
+    if (bench->samples_temporary && (!file || fclose(file) != 0) && !bench->samples_lost) {
+        gpubench_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
+        bench->samples_lost = 1;
+    }
+}
+
+/* Called once, by the process that writes the table. -1 after a message. */
+static int gpubench_finish_samples(gpubench *bench)
+{
+    int code = bench->samples_lost;
+    if (code == 0 && bench->samples_temporary && access(bench->samples_temporary, F_OK) == 0 &&
+        rename(bench->samples_temporary, bench->samples_path) != 0) {
+        gpubench_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
+        code = 1;
+    }
+    return code ? -1 : 0;
 }
 
 static void gpubench_report_live(gpubench *bench, gpubench_live *live)
 {
     gpubench_statistics statistics;
+    double dependence = 0;
     gpubench_row *row;
     memset(&statistics, 0, sizeof statistics);
-    if (!live->status && gpubench_describe(live->samples, live->count, &statistics) != 0) {
+    if (!live->status && gpubench_describe_in_order(live->samples, live->count, &statistics,
+                                                    &dependence) != 0) {
         live->status = "failed";
-        snprintf(live->reason, sizeof live->reason, "no sample was taken");
+        snprintf(live->reason, sizeof live->reason, "%s",
+                 live->count > 0 ? "a sample is no finite number" : "no sample was taken");
     }
     if (!live->status && gpubench_launched_nothing(bench, live, statistics.median)) {
         live->status = "failed";
@@ -3023,6 +3419,8 @@ static void gpubench_report_live(gpubench *bench, gpubench_live *live)
                  "launched nothing on the stream it was given: %.3f us as with nothing at all",
                  statistics.median);
     }
+    if (!live->status)
+        gpubench_flag_drift(live);
     if (live->status)
         gpubench_describe_failure(bench, live);
     else
@@ -3035,26 +3433,69 @@ static void gpubench_report_live(gpubench *bench, gpubench_live *live)
         gpubench_fill_times(bench, live, &statistics, row);
         gpubench_fill_work(bench, live, statistics.median, row);
         gpubench_fill_state(live, row);
+        gpubench_keep_samples(bench, live, row);
     }
 }
 
 /* ==== one group in one mode =============================================== */
 
-static const gpubench_row *gpubench_find_row(const gpubench *bench, const gpubench_item *item,
+static char *gpubench_make_key(const gpubench_case *one)
+{
+    const char *parts[] = {one->name, one->variant, one->dtype, one->params};
+    size_t bytes = 1, i;
+    char *key;
+    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+        bytes += parts[i] ? strlen(parts[i]) + 1 : 0;
+    key = (char *)gpubench_must(calloc(bytes, 1));
+    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+        if (parts[i] && *parts[i]) {
+            if (*key)
+                strcat(key, " ");
+            strcat(key, parts[i]);
+        }
+    return key;
+}
+
+/* What tells a row of one program's from another: the case, the mode, the run. */
+static char *gpubench_row_key(const gpubench_case *one, const char *mode, const char *run)
+{
+    char *key = gpubench_make_key(one), *whole;
+    size_t bytes = strlen(key) + strlen(mode) + strlen(run) + 3;
+    whole = (char *)gpubench_must(malloc(bytes));
+    snprintf(whole, bytes, "%s\n%s\n%s", key, mode, run);
+    free(key);
+    return whole;
+}
+
+static void gpubench_index_rows(gpubench *bench)
+{
+    for (; bench->rows_indexed < bench->row_count; bench->rows_indexed++) {
+        const gpubench_row *row = &bench->rows[bench->rows_indexed];
+        gpubench_case one;
+        char *key;
+        memset(&one, 0, sizeof one);
+        one.name = gpubench_text(row, GPUBENCH_COLUMN_case);
+        one.variant = gpubench_text(row, GPUBENCH_COLUMN_variant);
+        one.dtype = gpubench_text(row, GPUBENCH_COLUMN_dtype);
+        one.params = gpubench_text(row, GPUBENCH_COLUMN_params);
+        key = gpubench_row_key(&one, gpubench_text(row, GPUBENCH_COLUMN_mode),
+                               gpubench_text(row, GPUBENCH_COLUMN_run));
+        gpubench_index_add(&bench->row_keys, key, bench->rows_indexed);
+        free(key);
+    }
+}
+
+static const gpubench_row *gpubench_find_row(gpubench *bench, const gpubench_item *item,
                                              unsigned mode)
 {
-    size_t i;
-    for (i = 0; i < bench->row_count; i++) {
-        const gpubench_row *row = &bench->rows[i];
-        if (gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run &&
-            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_mode), gpubench_mode_name(mode)) &&
-            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_case), item->one.name) &&
-            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_variant), item->one.variant) &&
-            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_dtype), item->one.dtype) &&
-            !strcmp(gpubench_text(row, GPUBENCH_COLUMN_params), item->one.params))
-            return row;
-    }
-    return NULL;
+    char run[32], *key;
+    size_t found;
+    gpubench_index_rows(bench);
+    snprintf(run, sizeof run, "%llu", (unsigned long long)bench->run);
+    key = gpubench_row_key(&item->one, gpubench_mode_name(mode), run);
+    found = gpubench_index_find(&bench->row_keys, key);
+    free(key);
+    return found != GPUBENCH_NOWHERE ? &bench->rows[found] : NULL;
 }
 
 static unsigned gpubench_modes_of(const gpubench *bench, const gpubench_item *item)
@@ -3083,7 +3524,7 @@ static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
         if (bench->settings.energy)
             gpubench_measure_energy(bench, &lives[i]);
         if (!lives[i].status)
-            gpubench_verify(bench, &lives[i]);
+            gpubench_verify(bench, &lives[i], count > 1);
     }
 }
 
@@ -3135,7 +3576,7 @@ static void gpubench_profile(gpubench *bench, const gpubench_item *item)
     if (!live.done && (code = bench->backend->sample(bench, &live, &us)) != 0)
         gpubench_blame(bench, &live, code, "run");
     if (!live.done)
-        gpubench_verify(bench, &live);
+        gpubench_verify(bench, &live, 0);
     if (!bench->lost)
         gpubench_tear_down(bench, &live);
     if (live.status)
@@ -3242,59 +3683,76 @@ static int gpubench_measure_overhead(gpubench *bench)
 typedef struct gpubench_line {
     const gpubench_row *row; /* the first run's identity, the worst run's status */
     double median_us, p95_us;
-    double spread; /* fraction: the interval's width, or the range of the runs */
+    double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
     size_t runs;
 } gpubench_line;
 
-static int gpubench_same_case(const gpubench_row *a, const gpubench_row *b)
+/* The order of the table's lines: of the names, whatever the order of measuring
+ * was. The runs of one case are equal. */
+static int gpubench_compare_cases(const gpubench_row *a, const gpubench_row *b)
 {
-    int column;
-    for (column = GPUBENCH_COLUMN_suite; column <= GPUBENCH_COLUMN_mode; column++)
-        if (strcmp(gpubench_text(a, column), gpubench_text(b, column)) != 0)
-            return 0;
-    return 1;
+    static const int columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_params,
+                                  GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_variant,
+                                  GPUBENCH_COLUMN_mode, GPUBENCH_COLUMN_suite,
+                                  GPUBENCH_COLUMN_backend};
+    int order = 0;
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(columns) && order == 0; i++)
+        order = strcmp(gpubench_text(a, columns[i]), gpubench_text(b, columns[i]));
+    return order;
 }
 
-static double gpubench_median_of_runs(const gpubench *bench, const gpubench_row *like, int column,
+/* Runs of one case in the order in which they were measured. */
+static int gpubench_compare_rows(const void *left, const void *right)
+{
+    const gpubench_row *a = *(const gpubench_row *const *)left;
+    const gpubench_row *b = *(const gpubench_row *const *)right;
+    int order = gpubench_compare_cases(a, b);
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Of the count runs of one case; values has room for as many. */
+static double gpubench_median_of_runs(const gpubench_row *const *rows, size_t count, int column,
                                       double *values, gpubench_statistics *statistics)
 {
-    size_t count = 0, i;
-    for (i = 0; i < bench->row_count; i++)
-        if (gpubench_same_case(&bench->rows[i], like) && bench->rows[i].fields[column])
-            values[count++] = gpubench_number(&bench->rows[i], column);
+    size_t used = 0, i;
+    for (i = 0; i < count; i++)
+        if (rows[i]->fields[column])
+            values[used++] = gpubench_number(rows[i], column);
     memset(statistics, 0, sizeof *statistics);
-    gpubench_describe(values, count, statistics);
+    gpubench_describe(values, used, statistics);
     return statistics->median;
 }
 
-static gpubench_line gpubench_summarize(const gpubench *bench, const gpubench_row *row,
+static gpubench_line gpubench_summarize(const gpubench_row *const *rows, size_t count,
                                         double *values)
 {
     gpubench_statistics statistics;
     gpubench_line line;
+    double width = 0;
     size_t i;
     memset(&line, 0, sizeof line);
-    line.row = row;
+    line.row = rows[0];
     line.median_us =
-        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_median_us, values, &statistics);
+        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_median_us, values, &statistics);
     line.runs = statistics.count;
     if (line.runs > 1)
-        line.spread = (statistics.max - statistics.min) / line.median_us;
+        width = statistics.max - statistics.min;
     else if (line.runs == 1)
-        line.spread = (gpubench_number(row, GPUBENCH_COLUMN_ci95_high_us) -
-                       gpubench_number(row, GPUBENCH_COLUMN_ci95_low_us)) / line.median_us;
-    line.p95_us = gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_p95_us, values, &statistics);
+        width = gpubench_number(rows[0], GPUBENCH_COLUMN_ci95_high_us) -
+                gpubench_number(rows[0], GPUBENCH_COLUMN_ci95_low_us);
+    line.spread = line.median_us > 0 ? width / line.median_us : -1;
+    line.p95_us = gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_p95_us, values, &statistics);
     line.gb_per_s =
-        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_gb_per_s, values, &statistics);
+        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_gb_per_s, values, &statistics);
     line.tflop_per_s =
-        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_tflop_per_s, values, &statistics);
+        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_tflop_per_s, values, &statistics);
     line.share =
-        gpubench_median_of_runs(bench, row, GPUBENCH_COLUMN_share_of_peak, values, &statistics);
-    for (i = 0; i < bench->row_count; i++)
-        if (gpubench_same_case(&bench->rows[i], row) &&
-            strcmp(gpubench_text(&bench->rows[i], GPUBENCH_COLUMN_status), "ok") != 0)
-            line.row = &bench->rows[i];
+        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_share_of_peak, values, &statistics);
+    for (i = 0; i < count; i++)
+        if (strcmp(gpubench_text(rows[i], GPUBENCH_COLUMN_status), "ok") != 0)
+            line.row = rows[i];
     return line;
 }
 
@@ -3304,8 +3762,9 @@ static const int gpubench_identity_columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_C
 
 static void gpubench_print_measures(FILE *file, const gpubench_line *line)
 {
-    char spread[16];
-    snprintf(spread, sizeof spread, "%.2f%%", 100 * line->spread);
+    char spread[32] = "";
+    if (line->spread >= 0)
+        snprintf(spread, sizeof spread, "%.2f%%", 100 * line->spread);
     fprintf(file, "%11.3f %8s %11.3f", line->median_us, spread, line->p95_us);
     if (line->gb_per_s > 0)
         fprintf(file, " %8.1f", line->gb_per_s);
@@ -3346,58 +3805,43 @@ static void gpubench_print_head(FILE *file, const int *widths, int many_runs)
             "p95 us", "GB/s", "TFLOP/s", "peak");
 }
 
-static size_t gpubench_first_of_case(const gpubench *bench, size_t i)
+static void gpubench_widen_columns(const gpubench_row *row, int *widths)
 {
-    size_t first;
-    for (first = 0; first < i; first++)
-        if (gpubench_same_case(&bench->rows[first], &bench->rows[i]))
-            break;
-    return first;
-}
-
-/* In the order of the names, whatever the order of measuring was. */
-static int gpubench_compare_lines(const void *left, const void *right)
-{
-    const gpubench_row *a = ((const gpubench_line *)left)->row;
-    const gpubench_row *b = ((const gpubench_line *)right)->row;
-    static const int columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_params,
-                                  GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_variant,
-                                  GPUBENCH_COLUMN_mode};
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(columns); i++) {
-        int order = strcmp(gpubench_text(a, columns[i]), gpubench_text(b, columns[i]));
-        if (order != 0)
-            return order;
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++) {
+        const char *text = gpubench_text(row, gpubench_identity_columns[i]);
+        const char *head = gpubench_column_names[gpubench_identity_columns[i]];
+        int least = *text ? (int)strlen(head) : 0;
+        int width = (int)strlen(text) > least ? (int)strlen(text) : least;
+        widths[i] = width > widths[i] ? width : widths[i];
     }
-    return 0;
 }
 
 static void gpubench_print_table(const gpubench *bench, FILE *file)
 {
     int widths[GPUBENCH_COUNT_OF(gpubench_identity_columns)] = {0, 0, 0, 0, 0};
-    size_t i, w, count = 0;
-    double *values = (double *)gpubench_must(malloc((bench->row_count + 1) * sizeof *values));
-    gpubench_line *lines =
-        (gpubench_line *)gpubench_must(malloc((bench->row_count + 1) * sizeof *lines));
-    for (i = 0; i < bench->row_count; i++) {
-        for (w = 0; w < GPUBENCH_COUNT_OF(widths); w++) {
-            const char *text = gpubench_text(&bench->rows[i], gpubench_identity_columns[w]);
-            const char *head = gpubench_column_names[gpubench_identity_columns[w]];
-            int least = *text ? (int)strlen(head) : 0;
-            int width = (int)strlen(text) > least ? (int)strlen(text) : least;
-            widths[w] = width > widths[w] ? width : widths[w];
-        }
-        if (gpubench_first_of_case(bench, i) == i)
-            lines[count++] = gpubench_summarize(bench, &bench->rows[i], values);
+    size_t rows = bench->row_count, first, end, i;
+    double *values = (double *)gpubench_must(malloc((rows + 1) * sizeof *values));
+    const gpubench_row **sorted =
+        (const gpubench_row **)gpubench_must(malloc((rows + 1) * sizeof *sorted));
+    for (i = 0; i < rows; i++) {
+        sorted[i] = &bench->rows[i];
+        gpubench_widen_columns(sorted[i], widths);
     }
-    qsort(lines, count, sizeof *lines, gpubench_compare_lines);
-    if (bench->row_count > 0)
+    qsort(sorted, rows, sizeof *sorted, gpubench_compare_rows);
+    if (rows > 0)
         fprintf(file, "%s on %s\n", bench->suite,
                 gpubench_text(&bench->rows[0], GPUBENCH_COLUMN_device));
     gpubench_print_head(file, widths, bench->settings.runs > 1);
-    for (i = 0; i < count; i++)
-        gpubench_print_line(file, &lines[i], widths);
-    free(lines);
+    for (first = 0; first < rows; first = end) {
+        gpubench_line line;
+        for (end = first + 1; end < rows; end++)
+            if (gpubench_compare_cases(sorted[first], sorted[end]) != 0)
+                break;
+        line = gpubench_summarize(sorted + first, end - first, values);
+        gpubench_print_line(file, &line, widths);
+    }
+    free(sorted);
     free(values);
 }
 
@@ -3621,6 +4065,8 @@ static int gpubench_report(gpubench *bench)
         fputs("\r\033[K", stderr);
     if (!bench->settings.quiet)
         gpubench_print_table(bench, table);
+    if (gpubench_finish_samples(bench) != 0)
+        return 2;
     if (bench->settings.csv && gpubench_write_csv(bench) != 0)
         return 2;
     return bench->failed ? 1 : 0;
@@ -3686,6 +4132,7 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
     {"--csv", "FILE|-", "write the rows there; - is standard output"},
+    {"--samples", "FILE", "write every sample there as CSV, in the order of measuring"},
     {"--energy", NULL, "millijoules per execution, some 3 s more for each case"},
     {"--timeout", "SECONDS", "give up on a kernel after this long (default 60)"},
     {"--quiet", NULL, "no table, no progress"},
@@ -3863,6 +4310,7 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
     settings->profile = gpubench_given(given, "--profile") != NULL;
     settings->filter = gpubench_given(given, "--filter");
     settings->csv = gpubench_given(given, "--csv");
+    settings->samples = gpubench_given(given, "--samples");
     settings->campaign = gpubench_given(given, "--campaign");
     if (settings->campaign && (!*settings->campaign || strlen(settings->campaign) > 63))
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
@@ -3897,6 +4345,10 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
         settings->max_samples = settings->min_samples;
     if (settings->profile && settings->csv)
         gpubench_usage_error(bench, "--profile measures nothing: it does not go with --csv");
+    if (settings->profile && settings->samples)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --samples");
+    if (settings->csv && settings->samples && !strcmp(settings->csv, settings->samples))
+        gpubench_usage_error(bench, "--samples '%s': --csv writes there", settings->samples);
     gpubench_take_filter(bench);
 }
 
@@ -3969,6 +4421,8 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpubench_join_processes(bench);
     if (!bench->refused && !bench->is_child)
         gpubench_try_path(bench);
+    if (!bench->refused)
+        gpubench_open_samples(bench);
     if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
         gpubench_run_processes(bench);
@@ -3993,40 +4447,22 @@ gpubench_case gpubench_case_init(const char *name, int (*run)(void *, gpubench_s
     return one;
 }
 
-static char *gpubench_make_key(const gpubench_case *one)
-{
-    const char *parts[] = {one->name, one->variant, one->dtype, one->params};
-    size_t bytes = 1, i;
-    char *key;
-    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
-        bytes += parts[i] ? strlen(parts[i]) + 1 : 0;
-    key = (char *)gpubench_must(calloc(bytes, 1));
-    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
-        if (parts[i] && *parts[i]) {
-            if (*key)
-                strcat(key, " ");
-            strcat(key, parts[i]);
-        }
-    return key;
-}
-
 static void gpubench_queue(gpubench *bench, const gpubench_case *one, size_t group)
 {
     gpubench_item *item;
     char *key = gpubench_make_key(one);
-    size_t i;
     if (!one->name || !*one->name || !one->run)
         gpubench_usage_error(bench, "a case needs a name and a run function");
-    for (i = 0; i < bench->item_count; i++)
-        if (!strcmp(bench->items[i].key, key))
-            gpubench_usage_error(bench, "the case '%s' stands there twice", key);
+    if (gpubench_index_find(&bench->item_keys, key) != GPUBENCH_NOWHERE)
+        gpubench_usage_error(bench, "the case '%s' stands there twice", key);
     if (bench->has_filter && regexec(&bench->filter, key, 0, NULL, 0) != 0) {
         bench->filtered_out++;
         free(key);
         return;
     }
-    bench->items = (gpubench_item *)gpubench_must(
-        realloc(bench->items, (bench->item_count + 1) * sizeof *bench->items));
+    gpubench_index_add(&bench->item_keys, key, bench->item_count);
+    bench->items =
+        (gpubench_item *)gpubench_grow(bench->items, bench->item_count, sizeof *bench->items);
     item = &bench->items[bench->item_count++];
     item->one = *one;
     item->one.name = gpubench_duplicate(one->name);
@@ -4065,12 +4501,24 @@ static size_t *gpubench_shuffle_groups(const gpubench *bench, size_t count)
     return order;
 }
 
+/* The items stand in the order of their groups; a filter may have left none. */
+static size_t gpubench_first_of_group(const gpubench *bench, size_t group)
+{
+    size_t low = 0, high = bench->item_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bench->items[middle].group < group)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void gpubench_run_group(gpubench *bench, size_t group)
 {
-    size_t first = 0, count = 0, i;
+    size_t first = gpubench_first_of_group(bench, group), count = 0, i;
     unsigned mode;
-    while (first < bench->item_count && bench->items[first].group != group)
-        first++;
     while (first + count < bench->item_count && bench->items[first + count].group == group)
         count++;
     for (i = 0; i < count && bench->settings.profile && !bench->lost; i++)
@@ -4144,6 +4592,10 @@ static void gpubench_free(gpubench *bench)
         bench->backend->close(bench);
     if (bench->has_filter)
         regfree(&bench->filter);
+    gpubench_index_free(&bench->item_keys);
+    gpubench_index_free(&bench->row_keys);
+    free(bench->samples_path);
+    free(bench->samples_temporary);
     free(bench->items);
     free(bench->rows);
     free(bench->rows_path);

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ADAMW, SGD, CLIP_NORM, CLIP_SCALE };
 enum { PARAMETER, GRADIENT, MASTER, FIRST, SECOND, ARRAYS };
@@ -334,12 +335,14 @@ static void add_proportion(proportion *p, const proportion *other)
 /* The multiple must be at least that of one run, and fit every element. */
 static int check_proportion(gpubench *bench, const proportion *p, double least)
 {
-    double multiple = p->xy / p->xx;
-    double residual2 = (p->yy - multiple * p->xy) / p->yy;
-    if (p->xx == 0)
+    double residual2;
+    if (!suite_is_finite(p->xx) || !suite_is_finite(p->xy) || !suite_is_finite(p->yy))
+        return gpubench_fail(bench, GPUBENCH_MISMATCH, "some moment is no finite number");
+    if (p->xx == 0 && p->yy == 0)
         return 0; /* the windows cover everything */
-    if (!(multiple > 0.999 * least))
+    if (p->xy <= 0.999 * least * p->xx)
         return gpubench_fail(bench, GPUBENCH_MISMATCH, "some tensor was never updated");
+    residual2 = (p->yy - p->xy / p->xx * p->xy) / p->yy;
     return gpubench_check(bench, sqrt(residual2 < 0 ? 0 : residual2), 1e-4);
 }
 
@@ -377,6 +380,13 @@ typedef struct state_piece {
     survey found[SURVEYS];
 } state_piece;
 
+static int is_number(const float *value)
+{
+    uint32_t word;
+    memcpy(&word, value, sizeof word);
+    return suite_is_finite_word(word);
+}
+
 static void survey_range(void *context, int64_t begin, int64_t end)
 {
     state_piece *p = context;
@@ -385,8 +395,7 @@ static void survey_range(void *context, int64_t begin, int64_t end)
     for (int a = 0; a < ARRAYS; a++)
         values[a] = p->values[a] + begin;
     for (int64_t i = 0; i < end - begin; i++)
-        found.numbers += values[PARAMETER][i] == values[PARAMETER][i] &&
-                         values[MASTER][i] == values[MASTER][i];
+        found.numbers += is_number(&values[PARAMETER][i]) && is_number(&values[MASTER][i]);
     blank_windows(p->state, p->first + begin, end - begin, values);
     for (int64_t i = 0; i < end - begin; i++) {
         double g = (double)values[GRADIENT][i] * (double)step_scale;
@@ -433,7 +442,7 @@ static int judge_survey(const optimizer_case *o, gpubench *bench, const survey *
 {
     int code;
     if (found->numbers != looked_at)
-        return gpubench_fail(bench, GPUBENCH_MISMATCH, "%lld of %lld parameters are NaN",
+        return gpubench_fail(bench, GPUBENCH_MISMATCH, "%lld of %lld parameters are no numbers",
                              (long long)(looked_at - found->numbers), (long long)looked_at);
     if (o->kind == SGD)
         return check_proportion(bench, &found->first, 1);

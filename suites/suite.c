@@ -8,6 +8,7 @@
 #include "../kernels/convert.h"
 #include "../kernels/random.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -439,13 +440,24 @@ int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t
     return suite_look_at(bench, memory, dtype, first, count, convert, &to);
 }
 
+int suite_is_finite(double value)
+{
+    return gpubench_is_finite(value);
+}
+
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count)
 {
+    int64_t wrong = 0;
     for (int64_t i = 0; i < count; i++) {
         double difference = (double)out[i] - reference[i];
+        uint32_t word;
+        memcpy(&word, &out[i], sizeof word);
+        wrong += !suite_is_finite_word(word);
         error->difference2 += difference * difference;
         error->reference2 += reference[i] * reference[i];
     }
+    if (wrong > 0)
+        error->difference2 = DBL_MAX;
 }
 
 void suite_compare_weighted(suite_error *error, const float *out, const double *reference,
@@ -468,9 +480,14 @@ static double tolerance_of(kernel_dtype dtype)
     }
 }
 
+/* Where the reference is 0 all through, so must be what was computed. */
 int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor)
 {
-    double squared = error->difference2 == 0 ? 0 : error->difference2 / error->reference2;
+    double difference2 = error->difference2, squared = difference2;
+    if (suite_is_finite(difference2) && difference2 > 0)
+        squared = error->reference2 > 0 ? difference2 / error->reference2 : DBL_MAX;
+    if (!suite_is_finite(error->reference2))
+        squared = error->reference2;
     return gpubench_check(bench, gpubench_sqrt(squared), factor * tolerance_of(dtype));
 }
 
@@ -526,7 +543,10 @@ static void look_for_nan(void *context, const void *raw, int64_t at, int64_t cou
 int suite_check_written(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t count)
 {
     nan_search search = {dtype, count};
-    int code = suite_look_at(bench, memory, dtype, 0, count, look_for_nan, &search);
+    int code = dtype != KERNEL_U8 ? 0 : GPUBENCH_FAILED;
+    if (code != 0)
+        return gpubench_fail(bench, code, "bytes do not show whether they were written");
+    code = suite_look_at(bench, memory, dtype, 0, count, look_for_nan, &search);
     if (code == 0 && search.first < count)
         code = gpubench_fail(bench, GPUBENCH_MISMATCH,
                              "output element %lld of %lld is NaN or was not written",

@@ -116,12 +116,22 @@ int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64
 int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
                 int64_t count, float *values);
 
+/* Neither infinite nor NaN. By bits, because with -ffast-math compilers take
+ * comparisons with NaN for constants. */
+int suite_is_finite(double value);
+
+static inline int suite_is_finite_word(uint32_t f32)
+{
+    return (f32 & 0x7f800000u) != 0x7f800000u;
+}
+
 /* The error of what was computed, norm(out - reference) / norm(reference). */
 typedef struct suite_error {
     double difference2, reference2;
 } suite_error;
 
-/* Adds count elements. */
+/* Adds count elements. One of out that is infinite or NaN makes the error larger
+ * than any tolerance. */
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count);
 
 /* The same with their squares times weight: of rows whose sizes are known to
@@ -134,7 +144,8 @@ void suite_compare_weighted(suite_error *error, const float *out, const double *
 int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor);
 
 /* Looks at every one of count elements: a NaN is one that was not written
- * (outputs are poisoned with NaNs) or is wrong. GPUBENCH_OK or _MISMATCH. */
+ * (outputs are poisoned with NaNs) or is wrong. GPUBENCH_OK or _MISMATCH. Not for
+ * u8, which has no NaN. */
 int suite_check_written(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t count);
 
 /* What a sample of indices is drawn with: the first, the last and random ones

@@ -940,9 +940,20 @@ static void a_hung_kernel_costs_one_case(void **state)
     expect_survived("hang", "2", NULL, "not_finished_after_0.3_s");
 }
 
+/* Every process added its samples: three healthy cases in two runs begin. */
+static void expect_all_samples(const char *path)
+{
+    csv_table *table = support_read_csv(path);
+    size_t row, begun = 0;
+    for (row = 1; row < table->row_count; row++)
+        begun += !strcmp(support_cell(table, row, "sample"), "1");
+    assert_int_equal(begun, 6);
+    support_free_csv(table);
+}
+
 static void lost_contexts_and_several_runs_go_together(void **state)
 {
-    const char *csv = support_path("runs.csv");
+    const char *csv = support_path("runs.csv"), *samples = support_path("samples.csv");
     char folder[128];
     outcome result;
     csv_table *table;
@@ -951,7 +962,8 @@ static void lost_contexts_and_several_runs_go_together(void **state)
     snprintf(folder, sizeof folder, "%s", support_path("rows"));
     assert_int_equal(mkdir(folder, 0700), 0);
     setenv("TMPDIR", folder, 1);
-    result = RUN("cuda", "--set", "crash", "--csv", csv, "--runs", "2", QUICK);
+    result = RUN("cuda", "--set", "crash", "--csv", csv, "--runs", "2", "--samples", samples,
+                 QUICK);
     unsetenv("TMPDIR");
     support_expect_status(&result, 1);
     table = support_read_csv(csv);
@@ -964,12 +976,82 @@ static void lost_contexts_and_several_runs_go_together(void **state)
         failed += strcmp(support_cell(table, row, "status"), "ok") != 0;
     }
     assert_int_equal(failed, 2);
+    expect_all_samples(samples);
     assert_int_equal(rmdir(folder), 0); /* the rows' file is gone */
     support_free_csv(table);
     support_free_outcome(&result);
 }
 
 #define CUDA_TEST(name) cmocka_unit_test_setup_teardown(name, start, nothing_left)
+
+/* ---- outputs that cases share, or that the framework did not allocate ---- */
+
+static probe *lender;
+
+static int borrow(void *context, gpubench *bench)
+{
+    probe *p = (probe *)context;
+    (void)bench;
+    p->bytes = lender->bytes;
+    p->output = lender->output;
+    return GPUBENCH_OK;
+}
+
+static int register_own(void *context, gpubench *bench)
+{
+    probe *p = (probe *)context;
+    int code = (int)cudaMalloc((void **)&p->own, BUFFER_BYTES);
+    p->bytes = BUFFER_BYTES;
+    p->output = p->own;
+    if (code == 0) /* what an earlier run may have left */
+        code = (int)cudaMemset(p->own, 7, BUFFER_BYTES);
+    return code ? code : gpubench_output(bench, p->own, BUFFER_BYTES);
+}
+
+/* The group's idle case, in each place, must not pass by what the other wrote. */
+static void a_case_does_not_pass_by_anothers_output(void **state)
+{
+    static const char *const modes[] = {"cold", "hot", "graph"};
+    size_t idle, mode, i;
+    (void)state;
+    for (mode = 0; mode < 3; mode++)
+        for (idle = 0; idle < 2; idle++) {
+            gpubench *bench = OPEN(QUICK, "--mode", modes[mode]);
+            probe probes[2] = {{.act = FILL, .bytes = BUFFER_BYTES}, {.act = FILL}};
+            gpubench_case cases[2];
+            probes[idle].act = LAUNCH;
+            lender = &probes[0];
+            for (i = 0; i < 2; i++) {
+                cases[i] = gpubench_case_init(i ? "borrower" : "lender", run, &probes[i]);
+                cases[i].setup = i ? borrow : set_up;
+                cases[i].verify = verify;
+            }
+            gpubench_measure_group(bench, cases, 2);
+            gpubench_run(bench);
+            expect_cell(bench, idle, "status", "mismatch");
+            expect_cell(bench, 1 - idle, "status", "ok");
+            assert_int_equal(gpubench_close(bench), 1);
+        }
+}
+
+static void a_registered_output_is_poisoned(void **state)
+{
+    static const enum act acts[] = {FILL, LAUNCH};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench = OPEN(QUICK);
+        probe p = {.act = acts[i]};
+        gpubench_case one = gpubench_case_init("own", run, &p);
+        one.setup = register_own;
+        one.verify = verify;
+        one.teardown = tear_down;
+        gpubench_measure(bench, &one);
+        gpubench_run(bench);
+        expect_cell(bench, 0, "status", i ? "mismatch" : "ok");
+        assert_int_equal(gpubench_close(bench), i != 0);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -983,6 +1065,8 @@ int main(int argc, char **argv)
         CUDA_TEST(graph_mode_replays_what_was_captured),
         CUDA_TEST(memory_of_every_kind_works),
         CUDA_TEST(a_cases_own_device_memory_is_counted),
+        CUDA_TEST(a_case_does_not_pass_by_anothers_output),
+        CUDA_TEST(a_registered_output_is_poisoned),
         CUDA_TEST(without_an_empty_kernel_there_is_no_overhead),
         CUDA_TEST(the_cpu_can_be_measured_too),
         CUDA_TEST(launching_nothing_fails),

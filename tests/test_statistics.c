@@ -115,6 +115,26 @@ static void describe_extreme_magnitudes(void **state)
     expect_close(s.stddev, 1.4142135623730951e15);
 }
 
+/* Wherever it stands; and the samples stay as they were. */
+static void describe_refuses_what_is_no_number(void **state)
+{
+    const double bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    size_t at, i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        for (at = 0; at < 4; at++) {
+            double samples[] = {4, 3, 2, 1};
+            gpubench_statistics s;
+            memset(&s, 0x5a, sizeof s);
+            samples[at] = bad[i];
+            assert_int_equal(gpubench_describe(samples, 4, &s), -1);
+            assert_int_equal(((unsigned char *)&s)[0], 0x5a);
+            assert_int_equal(((unsigned char *)&s)[sizeof s - 1], 0x5a);
+            assert_true(at == 0 || samples[0] == 4);
+            assert_true(at == 3 || samples[3] == 1);
+        }
+}
+
 /* ---- quantile ---- */
 
 /* Hyndman and Fan's definition 7 on {15, 20, 35, 40, 50}, as in R's
@@ -211,6 +231,147 @@ static void ranks_are_close_above_64(void **state)
             fail_msg("n=%zu: rank %zu has tail %Lg, two further in %Lg", counts[i], rank,
                      tail(counts[i], rank), tail(counts[i], rank + 2));
     }
+}
+
+/* ---- samples that depend on each other ---- */
+
+/* Between 0 and 1, neither included. */
+static double random_uniform(uint64_t *state)
+{
+    return ((double)(gpubench_random(state) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Box and Muller. */
+static double random_normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(random_uniform(state)));
+    return radius * cos(6.283185307179586 * random_uniform(state));
+}
+
+/* An autoregressive series around 100 with standard deviation 2. */
+static void draw_series(double *samples, size_t count, double rho, uint64_t *state)
+{
+    double value = random_normal(state);
+    size_t i;
+    for (i = 0; i < count; i++) {
+        samples[i] = 100 + 2 * value;
+        value = rho * value + sqrt(1 - rho * rho) * random_normal(state);
+    }
+}
+
+/* 32 batches of 32: signs that stay for a batch have batch sums of +-32 and
+ * variance 1, so 32^2 * 32 / 31 / 32; signs that change each time have sums of 0. */
+static void dependence_of_known_series(void **state)
+{
+    double samples[1024];
+    size_t i;
+    (void)state;
+    for (i = 0; i < 1024; i++)
+        samples[i] = i / 32 % 2 ? 5 : 7;
+    expect_close(gpubench_dependence(samples, 1024), 32.0 * 32 / 31);
+    for (i = 0; i < 1024; i++)
+        samples[i] = i % 2 ? 5 : 7;
+    assert_true(gpubench_dependence(samples, 1024) == 1);
+    for (i = 0; i < 1024; i++)
+        samples[i] = 5;
+    assert_true(gpubench_dependence(samples, 1024) == 1);
+    for (i = 0; i < 1024; i++)
+        samples[i] = (double)i;
+    assert_true(gpubench_dependence(samples, 63) == 1);
+    assert_true(gpubench_dependence(samples, 1024) > 20);
+    assert_true(samples[0] == 0 && samples[1023] == 1023);
+    assert_true(gpubench_dependence(samples, 0) == 1);
+    samples[3] = NAN;
+    assert_true(gpubench_dependence(samples, 1024) == 1);
+}
+
+/* How often the interval of rho's series holds the true median, 100. */
+static double coverage(double rho, size_t count, int know_dependence)
+{
+    enum { TRIALS = 1000 };
+    static double samples[4000];
+    uint64_t state = 42;
+    int trial, held = 0;
+    for (trial = 0; trial < TRIALS; trial++) {
+        gpubench_statistics s;
+        double dependence = know_dependence ? 0 : 1;
+        draw_series(samples, count, rho, &state);
+        assert_int_equal(gpubench_describe_in_order(samples, count, &s, &dependence), 0);
+        held += s.ci95_low <= 100 && 100 <= s.ci95_high;
+    }
+    return (double)held / TRIALS;
+}
+
+static void the_interval_holds_the_median(void **state)
+{
+    static const size_t counts[] = {1000, 2000, 4000};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        double free_of_it = coverage(0, counts[i], 1), some = coverage(0.5, counts[i], 1);
+        double much = coverage(0.9, counts[i], 1), believed = coverage(0.9, counts[i], 0);
+        print_message("# n=%zu: coverage %.3f, %.3f, %.3f for rho 0, 0.5, 0.9; as if "
+                      "independent %.3f\n", counts[i], free_of_it, some, much, believed);
+        assert_true(free_of_it >= 0.94 && free_of_it <= 0.985);
+        assert_true(some >= 0.92 && some <= 0.985);
+        assert_true(much >= 0.88 && much <= 0.985);
+        assert_true(believed < 0.6);
+    }
+}
+
+/* ---- drift ---- */
+
+static void drift_is_from_the_first_fifth_to_the_last(void **state)
+{
+    double samples[50];
+    size_t i;
+    (void)state;
+    for (i = 0; i < 50; i++)
+        samples[i] = i < 10 ? 100 : i < 40 ? 5000 : 103;
+    expect_close(gpubench_drift(samples, 50), 1.03 - 1);
+    assert_true(gpubench_drift_is_real(samples, 50));
+    for (i = 40; i < 50; i++)
+        samples[i] = 97;
+    expect_close(gpubench_drift(samples, 50), 0.97 - 1);
+    assert_true(gpubench_drift_is_real(samples, 50));
+    for (i = 40; i < 50; i++)
+        samples[i] = 100.9; /* sure, and too little to matter */
+    assert_false(gpubench_drift_is_real(samples, 50));
+    assert_true(gpubench_drift(samples, 19) == 0);
+    assert_true(gpubench_drift(samples, 0) == 0);
+    samples[20] = INFINITY;
+    assert_true(gpubench_drift(samples, 50) == 0);
+    assert_false(gpubench_drift_is_real(samples, 50));
+}
+
+/* How often a drift is seen in series that rise by `rise` from end to end. */
+static double share_of_drifts(double rho, size_t count, double rise)
+{
+    enum { TRIALS = 1000 };
+    double samples[1000];
+    uint64_t state = 7;
+    int trial, seen = 0;
+    for (trial = 0; trial < TRIALS; trial++) {
+        size_t i;
+        draw_series(samples, count, rho, &state);
+        for (i = 0; i < count; i++)
+            samples[i] += 100 * rise * (double)i / (double)count;
+        seen += gpubench_drift_is_real(samples, count);
+    }
+    return (double)seen / TRIALS;
+}
+
+static void drift_is_told_from_noise(void **state)
+{
+    static const size_t counts[] = {20, 29, 30, 100, 300, 1000};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        assert_true(share_of_drifts(0, counts[i], 0) <= 0.01);
+    assert_true(share_of_drifts(0.5, 1000, 0) <= 0.01);
+    assert_true(share_of_drifts(0, 300, 0.05) >= 0.99);
+    assert_true(share_of_drifts(0, 1000, 0.05) == 1);
+    assert_true(share_of_drifts(0.5, 1000, -0.05) >= 0.99);
 }
 
 /* ---- numbers as text ---- */
@@ -437,6 +598,28 @@ static void square_roots_are_right(void **state)
         assert_true(fabs(gpubench_sqrt(values[i]) - sqrt(values[i])) <= 4e-16 * sqrt(values[i]));
 }
 
+static void roots_of_what_has_none(void **state)
+{
+    (void)state;
+    assert_true(isnan(gpubench_sqrt(NAN)) && isnan(gpubench_sqrt(-NAN)));
+    assert_true(isnan(gpubench_sqrt(-1)) && isnan(gpubench_sqrt(-5e-324)));
+    assert_true(isnan(gpubench_sqrt(-INFINITY)));
+    assert_true(gpubench_sqrt(INFINITY) == INFINITY);
+    assert_true(gpubench_sqrt(-0.0) == 0);
+}
+
+static void finite_is_told_by_bits(void **state)
+{
+    const double finite[] = {0, -0.0, 1, -1, 5e-324, 1.7976931348623157e308};
+    const double other[] = {NAN, -NAN, INFINITY, -INFINITY};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof finite / sizeof finite[0]; i++)
+        assert_true(gpubench_is_finite(finite[i]) && gpubench_is_finite(-finite[i]));
+    for (i = 0; i < sizeof other / sizeof other[0]; i++)
+        assert_false(gpubench_is_finite(other[i]));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +630,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(describe_one_to_eleven),
         cmocka_unit_test(describe_keeps_small_spread),
         cmocka_unit_test(describe_extreme_magnitudes),
+        cmocka_unit_test(describe_refuses_what_is_no_number),
+        cmocka_unit_test(dependence_of_known_series),
+        cmocka_unit_test(the_interval_holds_the_median),
+        cmocka_unit_test(drift_is_from_the_first_fifth_to_the_last),
+        cmocka_unit_test(drift_is_told_from_noise),
+        cmocka_unit_test(roots_of_what_has_none),
+        cmocka_unit_test(finite_is_told_by_bits),
         cmocka_unit_test(quantile_is_definition_7),
         cmocka_unit_test(ranks_of_tables),
         cmocka_unit_test(ranks_are_exact_up_to_64),

@@ -174,6 +174,64 @@ static void test_a_copy_that_fails(void **state)
     assert_int_equal(suite_check_written(bench_of(&v, &broken), &value, KERNEL_F32, 1), 700);
 }
 
+static void test_bytes_show_nothing(void **state)
+{
+    unsigned char bytes[4] = {0};
+    verifying v;
+    (void)state;
+    assert_int_equal(suite_check_written(bench_of(&v, &gpubench_host_backend), bytes, KERNEL_U8, 4),
+                     GPUBENCH_FAILED);
+}
+
+/* ---- errors ---------------------------------------------------------------------- */
+
+static int check_one(float out, double reference, kernel_dtype dtype)
+{
+    suite_error error = {0, 0};
+    verifying v;
+    suite_compare(&error, &out, &reference, 1);
+    return suite_check(bench_of(&v, &gpubench_host_backend), &error, dtype, 1);
+}
+
+/* What is no number, anywhere, is a mismatch; so is anything where 0 belongs. */
+static void test_errors_that_are_no_numbers(void **state)
+{
+    static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    (void)state;
+    assert_int_equal(check_one(1, 1, KERNEL_F32), 0);
+    assert_int_equal(check_one(0, 0, KERNEL_F32), 0);
+    assert_int_equal(check_one(1.001f, 1, KERNEL_BF16), 0);
+    assert_int_equal(check_one(1.001f, 1, KERNEL_F32), GPUBENCH_MISMATCH);
+    assert_int_equal(check_one(1e-30f, 0, KERNEL_F32), GPUBENCH_MISMATCH);
+    assert_int_equal(check_one(1, 1, KERNEL_U8), 0);
+    assert_int_equal(check_one(2, 1, KERNEL_U8), GPUBENCH_MISMATCH);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(check_one(bad[i], 1, KERNEL_F32), GPUBENCH_MISMATCH);
+        assert_int_equal(check_one(bad[i], 0, KERNEL_F32), GPUBENCH_MISMATCH);
+        assert_int_equal(check_one(bad[i], (double)bad[i], KERNEL_F32), GPUBENCH_MISMATCH);
+        assert_int_equal(check_one(1, (double)bad[i], KERNEL_F32), GPUBENCH_MISMATCH);
+    }
+}
+
+/* One among many, also where the others' weight is much larger. */
+static void test_one_nan_among_many(void **state)
+{
+    enum { MANY = 4096 };
+    static float out[MANY];
+    static double reference[MANY];
+    (void)state;
+    for (int at = 0; at < MANY; at += 511) {
+        suite_error error = {0, 0};
+        verifying v;
+        for (int i = 0; i < MANY; i++)
+            reference[i] = out[i] = 1e4f;
+        out[at] = NAN;
+        suite_compare_weighted(&error, out, reference, MANY, 1e-3);
+        assert_int_equal(suite_check(bench_of(&v, &gpubench_host_backend), &error, KERNEL_F32, 1),
+                         GPUBENCH_MISMATCH);
+    }
+}
+
 /* ---- indices and sizes ------------------------------------------------------------ */
 
 /* The first, the last, ascending, no repeats, all of them where few are there. */
@@ -212,6 +270,9 @@ int main(void)
         cmocka_unit_test(test_an_unwritten_element_is_found),
         cmocka_unit_test(test_fetching),
         cmocka_unit_test(test_a_copy_that_fails),
+        cmocka_unit_test(test_bytes_show_nothing),
+        cmocka_unit_test(test_errors_that_are_no_numbers),
+        cmocka_unit_test(test_one_nan_among_many),
         cmocka_unit_test(test_samples_of_indices),
         cmocka_unit_test(test_sizes_that_do_not_fit),
     };

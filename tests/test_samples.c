@@ -1,0 +1,408 @@
+/* Samples in the order of measuring: in the handle, in the file of --samples,
+ * as a drift that a row tells; and the table of many rows. */
+#define _GNU_SOURCE
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+
+#include "support.h"
+
+/* ---- a backend whose samples are given ---- */
+
+static double (*sample_of)(size_t i);
+static gpubench_backend scripted;
+
+static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
+{
+    (void)bench;
+    *us = sample_of(live->count) * (double)live->batch;
+    return 0;
+}
+
+static int scripted_begin(gpubench *bench, gpubench_live *live)
+{
+    (void)bench;
+    (void)live;
+    return 0;
+}
+
+static gpubench *open_scripted(double (*samples)(size_t i), const char *const *options)
+{
+    gpubench *bench = open_bench(options);
+    sample_of = samples;
+    scripted = gpubench_host_backend;
+    scripted.begin = scripted_begin;
+    scripted.sample = scripted_sample;
+    bench->backend = &scripted;
+    return bench;
+}
+
+#define OPEN_SCRIPTED(samples, ...) \
+    open_scripted(samples, (const char *const[]){__VA_ARGS__, NULL})
+
+static int run_nothing(void *context, gpubench_stream stream)
+{
+    (void)context;
+    (void)stream;
+    return 0;
+}
+
+static void queue(gpubench *bench, const char *name)
+{
+    gpubench_case one = gpubench_case_init(name, run_nothing, NULL);
+    gpubench_measure(bench, &one);
+}
+
+/* Neither sorted nor a palindrome. */
+static double zigzag(size_t i)
+{
+    return 10 + (double)(i * 7 % 10) / 4;
+}
+
+static double rising(size_t i)
+{
+    return 100 + 0.031 * (double)i;
+}
+
+static double zero(size_t i)
+{
+    (void)i;
+    return 0;
+}
+
+static double no_number(size_t i)
+{
+    return i == 3 ? NAN : 10;
+}
+
+/* Ten long waves: the samples of a half are on one side of the median. */
+static double wave(size_t i)
+{
+    return 100 + (i / 50 % 2 ? 1 : -1) * (1 + (double)(i * 13 % 50) / 100);
+}
+
+/* ---- rows ---- */
+
+static void a_drift_is_told(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(rising, "--max-samples", "100", "--min-samples", "100");
+    (void)state;
+    queue(bench, "rising");
+    gpubench_run(bench);
+    /* medians of the first and the last twenty: 100.2945, 102.7745 */
+    expect_flag(bench, 0, "drift=+2.5%");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void without_a_drift_none_is_told(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(zigzag, "--max-samples", "100", "--min-samples", "100");
+    (void)state;
+    queue(bench, "steady");
+    gpubench_run(bench);
+    expect_no_flag(bench, 0, "drift");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* 1000 samples in waves: as if independent the interval would be 469 to 532 of
+ * one side's edge; here it reaches over both. */
+static void waves_widen_the_interval(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(wave, "--max-samples", "1000", "--min-samples", "1000",
+                                    "--precision", "2.2");
+    double samples[1000];
+    gpubench_statistics s;
+    size_t i;
+    (void)state;
+    for (i = 0; i < 1000; i++)
+        samples[i] = wave(i);
+    assert_true(gpubench_dependence(samples, 1000) > 4);
+    gpubench_describe(samples, 1000, &s);
+    assert_true(s.ci95_high - s.ci95_low <= 0.022 * s.median); /* would be precise */
+    queue(bench, "wave");
+    gpubench_run(bench);
+    assert_true(value_of(bench, 0, "ci95_low_us") < s.ci95_low - 0.1);
+    assert_true(value_of(bench, 0, "ci95_high_us") > s.ci95_high + 0.1);
+    expect_flag(bench, 0, "imprecise");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_sample_that_is_no_number_fails_its_case(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(no_number, "--max-samples", "10");
+    (void)state;
+    queue(bench, "odd");
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "failed");
+    expect_flag(bench, 0, "a_sample_is_no_finite_number");
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* ---- the file of --samples ---- */
+
+static const char header[] =
+    "suite,case,variant,backend,dtype,params,mode,campaign,run,sample,us\n";
+
+static void samples_are_written_in_order(void **state)
+{
+    const char *path = support_path("samples.csv");
+    gpubench *bench = OPEN_SCRIPTED(zigzag, "--max-samples", "12", "--samples", path,
+                                    "--campaign", "c");
+    char *text, line[128];
+    size_t i, used = strlen(header);
+    (void)state;
+    queue(bench, "zig,zag");
+    gpubench_run(bench);
+    assert_false(support_exists(path)); /* only a finished file has the name */
+    assert_int_equal(gpubench_close(bench), 0);
+    text = support_read(path);
+    assert_memory_equal(text, header, used);
+    for (i = 0; i < 12; i++) {
+        snprintf(line, sizeof line, "test,\"zig,zag\",,cpu,,,cold,c,1,%zu,%g\n", i + 1, zigzag(i));
+        assert_memory_equal(text + used, line, strlen(line));
+        used += strlen(line);
+    }
+    assert_int_equal(strlen(text), used);
+    free(text);
+    unlink(path);
+}
+
+/* Of two runs, each case and sample once; the table is apart, the old file gone. */
+static void samples_of_several_processes(void **state)
+{
+    const char *path = support_path("samples.csv");
+    outcome result;
+    csv_table *table;
+    size_t row;
+    int runs[3] = {0, 0, 0};
+    (void)state;
+    support_write(path, "old\n");
+    result = RUN("host", "--set", "several", "--runs", "2", "--max-samples", "6", "--max-time",
+                 "0.01", "--samples", path);
+    support_expect_status(&result, 0);
+    support_expect_no_text(result.out, ",cold,");
+    table = support_read_csv(path);
+    assert_string_equal(table->fields[0][0], "suite");
+    for (row = 1; row < table->row_count; row++) {
+        int run = atoi(support_cell(table, row, "run"));
+        assert_in_range(run, 1, 2);
+        runs[run]++;
+        assert_int_equal(atoi(support_cell(table, row, "sample")), (int)((row - 1) % 6) + 1);
+        assert_true(strtod(support_cell(table, row, "us"), NULL) > 0);
+    }
+    assert_true(runs[1] > 0 && runs[1] % 6 == 0 && runs[1] == runs[2]);
+    support_free_csv(table);
+    support_free_outcome(&result);
+    unlink(path);
+}
+
+/* What did not measure leaves the old file as it was, and no other beside it. */
+static void nothing_measured_keeps_the_old_file(void **state)
+{
+    const char *path = support_path("samples.csv");
+    outcome result;
+    char *text;
+    (void)state;
+    support_write(path, "old\n");
+    result = RUN("host", "--filter", "no-such-case", "--samples", path);
+    support_expect_status(&result, 2);
+    text = support_read(path);
+    assert_string_equal(text, "old\n");
+    free(text);
+    support_free_outcome(&result);
+    unlink(path);
+    assert_int_equal(rmdir(support_folder), 0);
+    assert_int_equal(mkdir(support_folder, 0700), 0);
+}
+
+static void expect_refused(const char *path, const char *message)
+{
+    outcome result = RUN("host", "--samples", path);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, message);
+    support_free_outcome(&result);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    const char *csv = support_path("both.csv");
+    outcome result;
+    (void)state;
+    expect_refused("-", "--samples '-': wants a file");
+    expect_refused("", "--samples '': wants a file");
+    expect_refused("/dev/null", "--samples '/dev/null': wants a file");
+    expect_refused(support_folder, "wants a file");
+    expect_refused("/no/such/folder/x.csv", "--samples '/no/such/folder/x.csv': ");
+    result = RUN("host", "--samples", csv, "--csv", csv);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, "--csv writes there");
+    assert_false(support_exists(csv));
+    support_free_outcome(&result);
+}
+
+static void a_link_is_followed(void **state)
+{
+    const char *file = support_path("there.csv"), *link = support_path("here.csv");
+    outcome result;
+    char *text;
+    struct stat about;
+    (void)state;
+    support_write(file, "old\n");
+    assert_int_equal(symlink(file, link), 0);
+    result = RUN("host", "--max-time", "0.01", "--max-samples", "6", "--samples", link);
+    support_expect_status(&result, 0);
+    assert_int_equal(lstat(link, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    text = support_read(file);
+    assert_memory_equal(text, header, strlen(header));
+    free(text);
+    support_free_outcome(&result);
+    unlink(link);
+    unlink(file);
+}
+
+/* ---- the table ---- */
+
+static gpubench_row *add_row(gpubench *bench, const char *name, uint64_t run, double median_us)
+{
+    gpubench_row *row = gpubench_new_row(bench);
+    gpubench_set_text(row, GPUBENCH_COLUMN_suite, "test");
+    gpubench_set_text(row, GPUBENCH_COLUMN_case, name);
+    gpubench_set_text(row, GPUBENCH_COLUMN_mode, "cold");
+    gpubench_set_count(row, GPUBENCH_COLUMN_run, run);
+    gpubench_set_text(row, GPUBENCH_COLUMN_status, "ok");
+    gpubench_set_number(row, GPUBENCH_COLUMN_median_us, median_us);
+    gpubench_set_number(row, GPUBENCH_COLUMN_p95_us, median_us);
+    return row;
+}
+
+static char *table_of(const gpubench *bench)
+{
+    const char *path = support_path("table.txt");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    gpubench_print_table(bench, file);
+    assert_int_equal(fclose(file), 0);
+    return support_read(path);
+}
+
+/* Interleaved runs of cases that are not in order; the worst status is told. */
+static void the_table_gathers_the_runs_of_a_case(void **state)
+{
+    gpubench *bench = OPEN("--runs", "1");
+    char *table;
+    gpubench_row *failed;
+    (void)state;
+    add_row(bench, "b", 1, 20);
+    add_row(bench, "a", 1, 10);
+    add_row(bench, "c", 1, 7);
+    add_row(bench, "b", 2, 30);
+    add_row(bench, "a", 2, 11);
+    failed = add_row(bench, "c", 2, 7);
+    gpubench_set_text(failed, GPUBENCH_COLUMN_status, "oom");
+    gpubench_set_text(failed, GPUBENCH_COLUMN_median_us, "");
+    add_row(bench, "b", 3, 22);
+    add_row(bench, "a", 3, 12);
+    add_row(bench, "c", 3, 7);
+    table = table_of(bench);
+    assert_string_equal(strchr(strchr(table, '\n') + 1, '\n') + 1,
+                        "a     cold       11.000   18.18%      11.000                           \n"
+                        "b     cold       22.000   45.45%      22.000                           \n"
+                        "c     cold          oom  \n");
+    free(table);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
+static void a_median_of_0_has_no_spread(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(zero, "--max-samples", "6", "--max-time", "0.01");
+    char *table;
+    (void)state;
+    queue(bench, "zero");
+    gpubench_run(bench);
+    table = table_of(bench);
+    support_expect_no_text(table, "inf");
+    support_expect_no_text(table, "nan");
+    support_expect_no_text(strchr(table, '\n') + 1, "%");
+    assert_true(value_of(bench, 0, "ci95_low_us") >= 0);
+    free(table);
+    gpubench_close(bench);
+}
+
+/* Each of these would take minutes if the framework looked at all rows for each. */
+enum { MANY = 20000 };
+
+static void name_case(size_t i, char *name)
+{
+    sprintf(name, "case.%zu", i * 7919 % MANY);
+}
+
+static void many_cases_are_queued_and_found(void **state)
+{
+    gpubench *bench = OPEN("--list");
+    char name[32];
+    size_t i;
+    (void)state;
+    for (i = 0; i < MANY; i++) {
+        name_case(i, name);
+        queue(bench, name);
+    }
+    assert_int_equal(bench->item_count, MANY);
+    for (i = 0; i < MANY; i++) {
+        add_row(bench, bench->items[i].one.name, 1, 1 + (double)i);
+        assert_ptr_equal(gpubench_find_row(bench, &bench->items[i], GPUBENCH_COLD),
+                         &bench->rows[i]);
+        assert_null(gpubench_find_row(bench, &bench->items[i], GPUBENCH_HOT));
+        assert_int_equal(gpubench_first_of_group(bench, i), i);
+    }
+    assert_false(bench->refused);
+    name_case(MANY / 2, name);
+    queue(bench, name);
+    assert_true(bench->refused);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
+static void many_rows_make_a_table(void **state)
+{
+    gpubench *bench = OPEN("--runs", "1");
+    char *table, *at, name[32];
+    size_t i, lines = 0;
+    uint64_t run;
+    double start;
+    (void)state;
+    for (run = 1; run <= 5; run++)
+        for (i = 0; i < MANY; i++) {
+            name_case(i, name);
+            add_row(bench, name, run, 100 + (double)run);
+        }
+    start = gpubench_now_s();
+    table = table_of(bench);
+    print_message("# %d cases of five runs: %.2f s\n", MANY, gpubench_now_s() - start);
+    for (at = table; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 2 + MANY);
+    assert_non_null(strstr(table, "case.0      cold      103.000    3.88%     103.000"));
+    free(table);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_drift_is_told),
+        cmocka_unit_test(without_a_drift_none_is_told),
+        cmocka_unit_test(waves_widen_the_interval),
+        cmocka_unit_test(a_sample_that_is_no_number_fails_its_case),
+        cmocka_unit_test(samples_are_written_in_order),
+        cmocka_unit_test(samples_of_several_processes),
+        cmocka_unit_test(nothing_measured_keeps_the_old_file),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(a_link_is_followed),
+        cmocka_unit_test(the_table_gathers_the_runs_of_a_case),
+        cmocka_unit_test(a_median_of_0_has_no_spread),
+        cmocka_unit_test(many_cases_are_queued_and_found),
+        cmocka_unit_test(many_rows_make_a_table),
+    };
+    (void)argc;
+    support_start(argv[0]);
+    return support_stop(cmocka_run_group_tests_name("samples", tests, NULL, NULL));
+}
