@@ -1689,11 +1689,12 @@ static int gpubench_driver_function(const char *symbol, void *function)
 }
 
 /* The framework's own kernels without nvcc: PTX, compiled by the driver.
- * gpubench_empty does nothing. gpubench_stamp writes the time. gpubench_sweep reads `vectors` times 16 bytes and
- * writes nothing (but for one value of their exclusive-or, lest the loads be
- * optimized away). gpubench_hold keeps every thread slot that it was launched for
- * until the host releases it, or for `limit_ns`: nothing else can start on the
- * multiprocessors meanwhile. `arrived` counts its blocks. */
+ * gpubench_empty does nothing. gpubench_stamp writes the time. gpubench_sweep
+ * reads `vectors` times 16 bytes and writes nothing (but for one value of their
+ * exclusive-or, lest the loads be optimized away). gpubench_hold keeps every
+ * thread slot that it was launched for until the host releases it, or for
+ * `limit_ns`: nothing else can start on the multiprocessors meanwhile. `arrived`
+ * counts its blocks. */
 static const char *const gpubench_ptx =
     ".version 6.3\n.target sm_70\n.address_size 64\n"
     ".visible .entry gpubench_empty()\n{\nret;\n}\n"
@@ -1711,7 +1712,8 @@ static const char *const gpubench_ptx =
     "xor.b32 %x, %x, %v0;\nxor.b32 %v1, %v1, %v2;\nxor.b32 %x, %x, %v3;\nxor.b32 %x, %x, %v1;\n"
     "add.s64 %i, %i, %s;\nbra NEXT;\nLAST:\nsetp.ne.u32 %p, %x, 0x5bd1e995;\n@%p bra END;\n"
     "ld.param.u64 %o, [sink];\ncvta.to.global.u64 %o, %o;\nst.global.u32 [%o], %x;\nEND:\nret;\n}\n"
-    ".visible .entry gpubench_hold(.param .u64 host, .param .u64 limit_ns, .param .u64 arrived)\n{\n"
+    ".visible .entry gpubench_hold(.param .u64 host, .param .u64 limit_ns,"
+    " .param .u64 arrived)\n{\n"
     ".reg .pred %p; .reg .b32 %x, %g; .reg .b64 %h, %l, %a, %s, %n;\n"
     "ld.param.u64 %h, [host];\nld.param.u64 %l, [limit_ns];\nld.param.u64 %a, [arrived];\n"
     "cvta.to.global.u64 %h, %h;\ncvta.to.global.u64 %a, %a;\n"
@@ -2068,8 +2070,9 @@ static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
 static int gpubench_cuda_launch(const gpubench_cuda *cuda, void *function, unsigned blocks,
                                 unsigned threads, cudaStream_t stream, void **arguments)
 {
-    return function ? cuda->launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL)
-                    : GPUBENCH_UNSUPPORTED;
+    if (!function)
+        return GPUBENCH_UNSUPPORTED;
+    return cuda->launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
 }
 
 /* Drops the sweep's lines, so that the L2 is not only clean but empty; a GPU that
@@ -2280,7 +2283,9 @@ static int gpubench_cuda_hold(gpubench *bench)
     arguments[0] = &host;
     arguments[1] = &limit_ns;
     arguments[2] = &arrived;
-    cuda->hold->released = cuda->hold->resident = cuda->hold->timed_out = 0;
+    cuda->hold->released = 0;
+    cuda->hold->resident = 0;
+    cuda->hold->timed_out = 0;
     if (cudaMemsetAsync(cuda->flush, 0, 4, cuda->hold_stream) != cudaSuccess ||
         gpubench_cuda_launch(cuda, cuda->hold_kernel, (unsigned)bench->machine.sm_count * per_sm,
                              threads, cuda->hold_stream, arguments) != 0)
@@ -2568,9 +2573,9 @@ static int gpubench_cuda_find_nothing(gpubench *bench, gpubench_live *live)
     code = gpubench_cuda_record(bench, live, &graph, &nodes);
     if (graph)
         (void)cudaGraphDestroy(graph);
-    return code == 0 && nodes == 0
-               ? gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given")
-               : 0;
+    if (code != 0 || nodes > 0)
+        return 0;
+    return gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given");
 }
 
 /* What happens once (loading of modules) or once on each stream (workspaces
@@ -2890,7 +2895,8 @@ static void gpubench_soak_window(gpubench *bench, gpubench_live *lives, size_t c
 static void gpubench_soak(gpubench *bench, gpubench_live *lives, size_t count)
 {
     double start = gpubench_now_s(), least_s = 2, most_s = 6, moved = 1;
-    double *means = (double *)gpubench_must(calloc(2 * count, sizeof *means)), *before = means + count;
+    double *means = (double *)gpubench_must(calloc(2 * count, sizeof *means));
+    double *before = means + count;
     size_t i;
     while (!bench->lost && moved > bench->settings.precision + 1e-9 &&
            gpubench_now_s() - start < most_s) {
@@ -4186,7 +4192,8 @@ static void gpubench_take_number(gpubench *bench, const char *name, const char *
 
 static void gpubench_take_modes(gpubench *bench, const char *text)
 {
-    static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, GPUBENCH_DIRTY, 0};
+    static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, GPUBENCH_DIRTY,
+                                     0};
     const char *at = text;
     bench->settings.mode = text ? text : "cold";
     bench->settings.modes = GPUBENCH_COLD;
@@ -4200,8 +4207,8 @@ static void gpubench_take_modes(gpubench *bench, const char *text)
             i++;
         bench->settings.modes |= length == 3 && !strncmp(at, "all", 3) ? 7u : modes[i];
         if (bench->settings.modes == before) {
-            gpubench_usage_error(bench, "--mode '%s': wants cold, hot, graph, dirty or all, each once",
-                                 text);
+            gpubench_usage_error(bench, "--mode '%s': wants cold, hot, graph, dirty or all, each "
+                                 "once", text);
             return;
         }
         at += length;

@@ -130,16 +130,16 @@ static inline void multiply_tile(int64_t rows, int64_t columns, int64_t depth, c
                            columns);
 }
 
-/* 2^x for x <= 0. Nearest integer by adding 1.5 * 2^23, then the Taylor series
- * of 2^f on [-1/2, 1/2] to degree 7: its remainder is below 1e-8. Below 2^-126,
- * -infinity included, the result is 2^-126, which vanishes beside a sum that
- * holds at least one 1. No branch, so that loops over it vectorize. */
+/* 2^x for x <= 0. Nearest integer by truncation towards zero of x - 1/2, then
+ * the Taylor series of 2^f on [-1/2, 1/2] to degree 7: its remainder is below
+ * 1e-8. Below 2^-126, -infinity included, the result is 2^-126, which vanishes
+ * beside a sum that holds at least one 1. No branch, so that loops over it
+ * vectorize, and nothing that a compiler may reorder. */
 static inline float exp2_nonpositive(float x)
 {
-    const float shifter = 12582912.0f;
     float clamped = x < -126.0f ? -126.0f : x; /* this way round keeps a NaN */
-    float shifted = clamped + shifter;
-    float f = clamped - (shifted - shifter);
+    int32_t whole = (int32_t)(clamped >= -126.0f ? clamped - 0.5f : 0.0f);
+    float f = clamped - (float)whole;
     float p = 1.5252733804e-5f;
     p = p * f + 1.5403530394e-4f;
     p = p * f + 1.3333558146e-3f;
@@ -148,10 +148,9 @@ static inline float exp2_nonpositive(float x)
     p = p * f + 2.4022650696e-1f;
     p = p * f + 6.9314718056e-1f;
     p = p * f + 1.0f;
-    uint32_t whole, bits;
-    memcpy(&whole, &shifted, sizeof whole);
+    uint32_t bits;
     memcpy(&bits, &p, sizeof bits);
-    bits += whole << 23; /* the shifter's own bits leave at the top */
+    bits += (uint32_t)whole << 23;
     memcpy(&p, &bits, sizeof p);
     return p;
 }
