@@ -335,6 +335,7 @@ static int scripted_open(gpubench *bench)
 {
     int code = gpubench_host_backend.open(bench);
     bench->machine.l2_bytes = 1000;
+    bench->clock_step_us = 0; /* the script's samples tell it */
     return code;
 }
 
