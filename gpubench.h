@@ -1658,18 +1658,25 @@ typedef struct gpubench_code {
 } gpubench_code;
 
 #if defined(__x86_64__)
-#define GPUBENCH_EMPTY_CODES {3, {0x31, 0xc0, 0xc3}}, /* xor eax,eax; ret */ \
+#define GPUBENCH_EMPTY_CODES                                 \
+    {3, {0x31, 0xc0, 0xc3}},          /* xor eax,eax; ret */ \
+    {6, {0xb8, 0, 0, 0, 0, 0xc3}},    /* mov eax,0; ret */   \
     {8, {0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3}} /* in a frame */
 #define GPUBENCH_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfa}} /* endbr64 */
 #elif defined(__i386__)
-#define GPUBENCH_EMPTY_CODES {3, {0x31, 0xc0, 0xc3}}, {7, {0x55, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3}}
+#define GPUBENCH_EMPTY_CODES       \
+    {3, {0x31, 0xc0, 0xc3}},       \
+    {6, {0xb8, 0, 0, 0, 0, 0xc3}}, \
+    {7, {0x55, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3}}
 #define GPUBENCH_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfb}} /* endbr32 */
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
-#define GPUBENCH_EMPTY_CODES {8, {0, 0, 0x80, 0x52, 0xc0, 3, 0x5f, 0xd6}}, /* mov w0,0; ret */ \
-    {8, {0xe0, 3, 0x1f, 0x2a, 0xc0, 3, 0x5f, 0xd6}}                        /* mov w0,wzr; ret */
+#define GPUBENCH_EMPTY_CODES                                        \
+    {8, {0, 0, 0x80, 0x52, 0xc0, 3, 0x5f, 0xd6}}, /* mov w0,0; ret */ \
+    {8, {0xe0, 3, 0x1f, 0x2a, 0xc0, 3, 0x5f, 0xd6}} /* mov w0,wzr; ret */
 #define GPUBENCH_BRANCH_TARGET {4, {0x5f, 0x24, 3, 0xd5}}                 /* bti c */
 #elif defined(__riscv)
-#define GPUBENCH_EMPTY_CODES {4, {1, 0x45, 0x82, 0x80}}, /* c.li a0,0; ret */ \
+#define GPUBENCH_EMPTY_CODES                        \
+    {4, {1, 0x45, 0x82, 0x80}}, /* c.li a0,0; ret */ \
     {8, {0x13, 5, 0, 0, 0x67, 0x80, 0, 0}}
 #define GPUBENCH_BRANCH_TARGET {4, {0x17, 0, 0, 0}} /* lpad 0 */
 #endif

@@ -1,0 +1,559 @@
+/* The CPU backend: clocks of any step, cold runs, long runs, runs that do
+ * nothing, the processor's name. Time is what this program says it is. */
+#define _GNU_SOURCE
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+
+#include <sys/syscall.h>
+
+#include "support.h"
+
+#define FEW "--max-samples", "8", "--min-samples", "8", "--warmup", "1", "--max-time", "0.2"
+
+/* ---- a clock that steps ---- */
+
+static struct {
+    int real;          /* the system's own clock */
+    uint64_t now_ns;   /* the true time, */
+    uint64_t step_ns;  /* of which the clock shows whole steps */
+    uint64_t read_ns;  /* what reading it takes, and by turns one more */
+    uint64_t jitter;
+    uint64_t turn, cold_ns; /* the first reading of a live's turn takes so much more */
+} fake = {.real = 1};
+
+static gpubench *measured; /* whose turns count */
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    uint64_t shown;
+    if (fake.real || clock != CLOCK_MONOTONIC)
+        return (int)syscall(SYS_clock_gettime, clock, time);
+    shown = fake.now_ns / fake.step_ns * fake.step_ns;
+    time->tv_sec = (time_t)(shown / 1000000000);
+    time->tv_nsec = (long)(shown % 1000000000);
+    fake.jitter = !fake.jitter;
+    fake.now_ns += fake.read_ns ? fake.read_ns + fake.jitter : 0;
+    if (measured && measured->current && measured->current->turn != fake.turn) {
+        fake.turn = measured->current->turn;
+        fake.now_ns += fake.cold_ns;
+    }
+    return 0;
+}
+
+static void set_clock(uint64_t step_ns, uint64_t read_ns)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.now_ns = 1000000000;
+    fake.step_ns = step_ns;
+    fake.read_ns = read_ns;
+    fake.cold_ns = 5000000; /* about as long as the sweep really takes */
+}
+
+static int use_real_clock(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    fake.real = 1;
+    measured = NULL;
+    return 0;
+}
+
+/* ---- a case that takes the time it is told ---- */
+
+typedef struct worker {
+    uint64_t ns, swept_ns; /* of a run; more of it behind a sweep */
+    uint64_t noise_ns;     /* up to so much more */
+    uint64_t runs;
+    size_t alloc_bytes;
+    uint64_t random;
+} worker;
+
+static int work(void *context, gpubench_stream stream)
+{
+    worker *w = (worker *)context;
+    (void)stream;
+    w->runs++;
+    fake.now_ns += w->ns;
+    if (measured->current->mode == GPUBENCH_COLD && !measured->current->unswept)
+        fake.now_ns += w->swept_ns;
+    if (w->noise_ns > 0)
+        fake.now_ns += gpubench_random(&w->random) % w->noise_ns;
+    return 0;
+}
+
+static int allocate(void *context, gpubench *bench)
+{
+    const worker *w = (const worker *)context;
+    if (w->alloc_bytes == 0 || gpubench_alloc(bench, w->alloc_bytes, GPUBENCH_DEVICE))
+        return 0;
+    return GPUBENCH_OOM;
+}
+
+/* Measures w and leaves its row; the caller closes. */
+static gpubench *measure(worker *w, uint64_t bytes, const char *const *options)
+{
+    gpubench *bench = open_bench(options);
+    gpubench_case one = gpubench_case_init("work", work, w);
+    one.setup = allocate;
+    one.bytes = bytes;
+    measured = bench;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    return bench;
+}
+
+#define MEASURE(w, bytes, ...) measure(w, bytes, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- the clock's step ---- */
+
+static void the_step_is_found(void **state)
+{
+    static const struct { uint64_t step_ns, read_ns; double step_us; } clocks[] = {
+        {1, 21, 0.001},      /* each reading differs: what the differences differ by */
+        {40, 21, 0.04},      /* 25 MHz, read twice a tick */
+        {1000, 25, 1},       /* microseconds */
+        {1000000, 300, 1000},
+        {10000000, 300, 10000}, /* a tick of 100 Hz */
+        {1, 0, 0}};          /* stands still */
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
+        double step_us;
+        set_clock(clocks[i].step_ns, clocks[i].read_ns);
+        step_us = gpubench_find_clock_step();
+        if (fabs(step_us - clocks[i].step_us) > 1e-6)
+            fail_msg("a step of %g us is taken for %g", clocks[i].step_us, step_us);
+    }
+}
+
+/* 7 readings in a row say the same, and then it is 7 readings later. */
+static void a_clock_that_repeats_itself_is_as_coarse_as_that(void **state)
+{
+    (void)state;
+    set_clock(175, 25);
+    assert_true(gpubench_find_clock_step() >= 0.175);
+}
+
+static void a_clock_that_stands_still_measures_nothing(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 0};
+    (void)state;
+    set_clock(1, 0);
+    bench = MEASURE(&w, 0, FEW);
+    assert_int_equal(gpubench_row_count(bench), 0);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
+/* No NaN, no infinity, nothing negative: in a row, and in the table. */
+static void expect_sane(const gpubench *bench)
+{
+    int column;
+    char *table = NULL;
+    size_t length;
+    FILE *file = open_memstream(&table, &length);
+    for (column = GPUBENCH_COLUMN_samples; column <= GPUBENCH_COLUMN_host_us; column++) {
+        const char *text = gpubench_value(bench, 0, gpubench_column_names[column]);
+        double value;
+        if (*text && gpubench_parse_number(text, &value) != 0) /* which takes no sign */
+            fail_msg("%s is '%s'", gpubench_column_names[column], text);
+    }
+    gpubench_print_table(bench, file);
+    fclose(file);
+    support_expect_no_text(table, "inf");
+    support_expect_no_text(table, "nan");
+    support_expect_no_text(table, "-0");
+    free(table);
+}
+
+static void a_cold_run_below_the_step_fails_with_the_step(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 3000};
+    (void)state;
+    set_clock(10000000, 300);
+    bench = MEASURE(&w, 1000, FEW);
+    expect_cell(bench, 0, "status", "failed");
+    expect_flag(bench, 0, "step_of_10000_us");
+    expect_cell(bench, 0, "median_us", "");
+    expect_sane(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* A run of one and a half steps is seen as one or two. */
+static void a_run_of_few_steps_is_marked(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 1300, .noise_ns = 400};
+    (void)state;
+    set_clock(1000, 25);
+    bench = MEASURE(&w, 0, FEW);
+    expect_cell(bench, 0, "status", "ok");
+    expect_flag(bench, 0, "coarse-clock");
+    assert_true(value_of(bench, 0, "ci95_high_us") >= 1.5);
+    expect_sane(bench);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* Of samples that are 0 or one step the interval starts at 0, not below. */
+static void an_interval_does_not_reach_below_zero(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 600, .noise_ns = 500};
+    (void)state;
+    set_clock(1000, 25);
+    bench = MEASURE(&w, 0, "--max-samples", "200", "--min-samples", "200", "--warmup", "1");
+    expect_sane(bench);
+    gpubench_close(bench);
+}
+
+static void a_hot_batch_is_long_enough_for_the_step(void **state)
+{
+    static const uint64_t steps_ns[] = {1000, 1000000, 10000000};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof steps_ns / sizeof steps_ns[0]; i++) {
+        gpubench *bench;
+        worker w = {.ns = 3000};
+        double step_us = (double)steps_ns[i] / 1e3;
+        set_clock(steps_ns[i], 300);
+        bench = MEASURE(&w, 0, "--mode", "hot", FEW);
+        expect_cell(bench, 0, "status", "ok");
+        assert_true(value_of(bench, 0, "batch") * 3 >= 9 * step_us);
+        assert_true(fabs(value_of(bench, 0, "median_us") - 3) <= 0.3);
+        expect_sane(bench);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
+/* ---- what is timed ---- */
+
+/* 1.5 us of cold clock behind each flush are neither the run's nor the method's. */
+static void the_clock_is_warm_when_a_run_starts(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 4000};
+    (void)state;
+    set_clock(1, 21);
+    fake.cold_ns = 1500;
+    bench = MEASURE(&w, 0, FEW);
+    assert_true(value_of(bench, 0, "median_us") < 4.1);
+    assert_true(value_of(bench, 0, "overhead_us") < 0.1);
+    expect_cell(bench, 0, "events_us", "");
+    expect_cell(bench, 0, "host_us", "");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* 1 s, of which the time limit allows a fifth: once to learn that, and once measured. */
+static void a_long_function_runs_twice(void **state)
+{
+    static const char *const modes[] = {"cold", "hot", "dirty"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        gpubench *bench;
+        worker w = {.ns = 1000000000};
+        set_clock(1, 21);
+        bench = MEASURE(&w, 0, "--mode", modes[i], "--max-time", "0.2");
+        assert_int_equal(w.runs, 2);
+        expect_cell(bench, 0, "samples", "1");
+        assert_true(fabs(value_of(bench, 0, "median_us") - 1e6) < 1);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
+/* ---- the caches ---- */
+
+static unsigned char *sweep_of(const gpubench *bench)
+{
+    return ((const gpubench_host *)bench->device_state)->sweep;
+}
+
+/* Of memory that the case allocated itself nobody knows but the sweep. */
+static void a_case_with_memory_of_its_own_is_swept(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 10000, .swept_ns = 500, .alloc_bytes = 4096};
+    (void)state;
+    set_clock(1, 21);
+    bench = MEASURE(&w, 0, FEW);
+    assert_true(fabs(value_of(bench, 0, "median_us") - 10.5) < 0.1);
+    assert_non_null(sweep_of(bench));
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_case_that_the_sweep_does_not_slow_is_not_swept(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 10000, .alloc_bytes = 4096};
+    gpubench_item item = {.one = {.run = work, .context = &w}};
+    gpubench_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+    (void)state;
+    set_clock(1, 21);
+    bench = MEASURE(&w, 0, FEW);
+    bench->current = &live;
+    assert_int_equal(gpubench_host_begin(bench, &live), 0);
+    assert_true(live.unswept);
+    bench->current = NULL;
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* Of 400 noisy cases that the sweep slows by 4 %, at most one in 50 is believed
+ * to need none, and of those that it slows by half, none. */
+static void noise_is_no_reason_to_leave_out_the_sweep(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 10000};
+    int i, slowdown, unswept;
+    (void)state;
+    set_clock(1, 21);
+    bench = MEASURE(&w, 0, FEW);
+    ((gpubench_host *)bench->device_state)->sweep_bytes = 256; /* the decision only */
+    for (slowdown = 400; slowdown <= 5000; slowdown += 4600) {
+        for (i = 0, unswept = 0; i < 400; i++) {
+            worker noisy = {.ns = 10000, .swept_ns = (uint64_t)slowdown, .noise_ns = 3000,
+                            .random = (uint64_t)i};
+            gpubench_item item = {.one = {.run = work, .context = &noisy}};
+            gpubench_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+            bench->current = &live;
+            assert_int_equal(gpubench_host_begin(bench, &live), 0);
+            unswept += live.unswept;
+        }
+        assert_true(unswept <= (slowdown == 400 ? 8 : 0));
+    }
+    bench->current = NULL;
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void the_sweep_reads_and_the_dirty_one_writes(void **state)
+{
+    static const char *const modes[] = {"cold", "dirty"};
+    size_t i, at;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench;
+        worker w = {.ns = 10000, .swept_ns = 10000};
+        size_t bytes, changed = 0;
+        set_clock(1, 21);
+        bench = MEASURE(&w, 0, "--mode", modes[i], FEW);
+        bytes = ((const gpubench_host *)bench->device_state)->sweep_bytes;
+        assert_true(bytes <= 64 << 20);
+        for (at = 0; at < bytes; at += 64)
+            changed += sweep_of(bench)[at] != 1;
+        assert_int_equal(changed, i == 0 ? 0 : bytes / 64);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
+/* ---- runs that do nothing ---- */
+
+static char text[1 << 16];
+
+static int do_nothing(void *context, gpubench_stream stream)
+{
+    (void)context;
+    (void)stream;
+    return 0;
+}
+
+static int discard(void *context, gpubench_stream stream)
+{
+    const char *where = (const char *)context;
+    long sum = 0;
+    size_t i;
+    (void)stream;
+    for (i = 0; i < sizeof text; i++)
+        sum += where[i];
+    (void)sum;
+    return 0;
+}
+
+static int keep_sum(void *context, gpubench_stream stream)
+{
+    const char *where = (const char *)context;
+    long sum = 0;
+    size_t i;
+    (void)stream;
+    for (i = 0; i < sizeof text; i++)
+        sum += where[i];
+    gpubench_keep(sum);
+    return 0;
+}
+
+static int store(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    *(volatile char *)context = 1;
+    return 0;
+}
+
+static int keep_little(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    gpubench_keep(context);
+    return 0;
+}
+
+static int write_text(void *context, gpubench_stream stream)
+{
+    char *where = (char *)context;
+    (void)stream;
+    where[0]++;
+    return 0;
+}
+
+static void expect_emptiness(int (*run)(void *, gpubench_stream), int empty)
+{
+    static const char *const modes[] = {"cold", "hot", "dirty"};
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        gpubench *bench = OPEN("--mode", modes[i], FEW);
+        gpubench_case one = gpubench_case_init("run", run, text);
+        one.reset = write_text;
+        gpubench_measure(bench, &one);
+        gpubench_run(bench);
+        if (empty)
+            expect_flag(bench, 0, "did_nothing");
+        expect_cell(bench, 0, "status", empty ? "failed" : "ok");
+        assert_int_equal(gpubench_close(bench), empty);
+    }
+}
+
+/* Whatever the mode, and with a reset that does something. */
+static void an_empty_function_fails(void **state)
+{
+    (void)state;
+#if defined(GPUBENCH_EMPTY_CODES) && defined(__OPTIMIZE__)
+    expect_emptiness(do_nothing, 1);
+#else
+    skip();
+#endif
+}
+
+/* The sanitizers keep the loop; a compiler that optimizes without them does not. */
+static void a_discarded_result_fails(void **state)
+{
+    (void)state;
+#if defined(GPUBENCH_EMPTY_CODES) && defined(__OPTIMIZE__)
+    if (!gpubench_is_empty(discard))
+        skip();
+    expect_emptiness(discard, 1);
+#else
+    skip();
+#endif
+}
+
+static void a_small_function_is_not_empty(void **state)
+{
+    (void)state;
+    expect_emptiness(store, 0);
+    expect_emptiness(keep_little, 0);
+    expect_emptiness(keep_sum, 0);
+}
+
+/* 8 MiB in 20 ns: 400 TB/s, where some code is left of what was removed. */
+static void work_that_no_core_can_do_fails(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 20};
+    (void)state;
+    set_clock(1, 21);
+    bench = MEASURE(&w, 8 << 20, FEW);
+    expect_cell(bench, 0, "status", "failed");
+    expect_flag(bench, 0, "gpubench_keep");
+    assert_int_equal(gpubench_close(bench), 1);
+    bench = MEASURE(&w, 2048, FEW); /* 50 GB/s with the clock's 22 ns */
+    expect_cell(bench, 0, "status", "ok");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* ---- the processor's name ---- */
+
+static void expect_name(const char *cpuinfo, const char *wanted)
+{
+    char name[256];
+    FILE *file = fmemopen((void *)(uintptr_t)cpuinfo, strlen(cpuinfo), "r");
+    assert_non_null(file);
+    gpubench_parse_cpu_name(file, name, sizeof name);
+    fclose(file);
+    assert_string_equal(name, wanted);
+}
+
+#define ARM_CORE(implementer, part)                                                     \
+    "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\n"     \
+    "CPU implementer\t: " implementer "\nCPU architecture: 8\nCPU variant\t: 0x3\n"     \
+    "CPU part\t: " part "\nCPU revision\t: 1\n\n"
+
+static void processors_have_names(void **state)
+{
+    (void)state;
+    expect_name("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) "
+                "Platinum 8480C\ncpu MHz\t\t: 2000.0\nflags\t\t: fpu vme\n\n"
+                "processor\t: 1\nmodel name\t: another\n", "Intel(R) Xeon(R) Platinum 8480C");
+    expect_name(ARM_CORE("0x41", "0xd0c") ARM_CORE("0x41", "0xd0c"), "Arm Neoverse-N1");
+    expect_name(ARM_CORE("0x41", "0xd40"), "Arm Neoverse-V1");
+    expect_name(ARM_CORE("0x41", "0xd4f"), "Arm Neoverse-V2");
+    expect_name(ARM_CORE("0x46", "0x001"), "Fujitsu A64FX");
+    expect_name(ARM_CORE("0x41", "0xd99"), "ARM implementer 0x41 part 0xd99");
+    expect_name(ARM_CORE("0x99", "0x001"), "ARM implementer 0x99 part 0x001");
+    expect_name(ARM_CORE("0x41", "0xd05") ARM_CORE("0x41", "0xd0b") ARM_CORE("0x41", "0xd05"),
+                "Arm Cortex-A55 + Arm Cortex-A76");
+    /* One core's name may begin like another's: A78 is not there because A78AE is. */
+    expect_name(ARM_CORE("0x41", "0xd42") ARM_CORE("0x41", "0xd41"),
+                "Arm Cortex-A78AE + Arm Cortex-A78");
+    /* 32-bit kernels call the architecture model name. */
+    expect_name("processor\t: 0\nmodel name\t: ARMv7 Processor rev 3 (v7l)\n"
+                "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n\n", "Arm Cortex-A72");
+    expect_name("processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc\nmmu\t\t: sv39\n"
+                "uarch\t\t: sifive,u74-mc\n\n", "sifive,u74-mc");
+    expect_name("processor\t: 0\nisa\t\t: rv64imafdch\n", "RISC-V rv64imafdch");
+    expect_name("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 2300MHz\n",
+                "POWER9, altivec supported");
+    expect_name("vendor_id       : IBM/S390\nprocessor 0: version = FF,  identification = 2733E8,"
+                "  machine = 2964\nprocessor 1: version = FF,  identification = 2733E8,"
+                "  machine = 2964\n", "s390 machine 2964");
+    expect_name("nothing of that kind\n", "unknown CPU");
+    expect_name("model name\t: no line end", "no line end");
+}
+
+/* The rest of a line that is longer than the buffer is no line of its own. */
+static void a_long_line_is_one_line(void **state)
+{
+    char cpuinfo[4096];
+    size_t length = (size_t)snprintf(cpuinfo, sizeof cpuinfo, "flags\t: ");
+    (void)state;
+    while (length < 511)
+        cpuinfo[length++] = 'x';
+    snprintf(cpuinfo + length, sizeof cpuinfo - length,
+             "model name : wrong\nmodel name : right\n\n");
+    expect_name(cpuinfo, "right");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_step_is_found, use_real_clock),
+        cmocka_unit_test_teardown(a_clock_that_repeats_itself_is_as_coarse_as_that,
+                                  use_real_clock),
+        cmocka_unit_test_teardown(a_clock_that_stands_still_measures_nothing, use_real_clock),
+        cmocka_unit_test_teardown(a_cold_run_below_the_step_fails_with_the_step, use_real_clock),
+        cmocka_unit_test_teardown(a_run_of_few_steps_is_marked, use_real_clock),
+        cmocka_unit_test_teardown(an_interval_does_not_reach_below_zero, use_real_clock),
+        cmocka_unit_test_teardown(a_hot_batch_is_long_enough_for_the_step, use_real_clock),
+        cmocka_unit_test_teardown(the_clock_is_warm_when_a_run_starts, use_real_clock),
+        cmocka_unit_test_teardown(a_long_function_runs_twice, use_real_clock),
+        cmocka_unit_test_teardown(a_case_with_memory_of_its_own_is_swept, use_real_clock),
+        cmocka_unit_test_teardown(a_case_that_the_sweep_does_not_slow_is_not_swept,
+                                  use_real_clock),
+        cmocka_unit_test_teardown(noise_is_no_reason_to_leave_out_the_sweep, use_real_clock),
+        cmocka_unit_test_teardown(the_sweep_reads_and_the_dirty_one_writes, use_real_clock),
+        cmocka_unit_test(an_empty_function_fails),
+        cmocka_unit_test(a_discarded_result_fails),
+        cmocka_unit_test(a_small_function_is_not_empty),
+        cmocka_unit_test_teardown(work_that_no_core_can_do_fails, use_real_clock),
+        cmocka_unit_test(processors_have_names),
+        cmocka_unit_test(a_long_line_is_one_line)};
+    (void)argc;
+    support_start(argv[0]);
+    return support_stop(cmocka_run_group_tests_name("host", tests, NULL, NULL));
+}
