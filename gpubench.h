@@ -3215,14 +3215,23 @@ static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
     return statistics.median;
 }
 
+/* As long as the samples may take. A processor is at its clock rate sooner: a
+ * fifth, and none where the first execution took longer than all samples may. */
+static double gpubench_warm_up_cap_s(const gpubench *bench, const gpubench_live *live)
+{
+    if (bench->backend != &gpubench_host_backend)
+        return bench->settings.max_time_s;
+    return live->first_s > bench->settings.max_time_s ? 0 : bench->settings.max_time_s / 5;
+}
+
 /* Until two windows agree within twice the precision and the SM clock within
  * one step (15 MHz). */
 static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
 {
-    double cap_s = bench->settings.max_time_s, start = gpubench_now_s();
+    double cap_s = gpubench_warm_up_cap_s(bench, live), start = gpubench_now_s();
     double tolerance = 2 * bench->settings.precision, before = 0, clock_before = 0;
-    if (bench->backend == &gpubench_host_backend && live->first_s > cap_s)
-        return; /* the first execution was warm-up enough */
+    if (cap_s == 0)
+        return;
     for (;;) {
         double median = gpubench_warm_up_window(bench, live);
         double clock = gpubench_look_at_state(bench, live);
@@ -4537,7 +4546,7 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--min-samples", "N", "samples of a case at least (default 30)"},
     {"--max-samples", "N", "samples of a case at most (default 100000)"},
     {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.25 on the CPU)"},
-    {"--warmup", "N", "warm-up executions at least (default 5)"},
+    {"--warmup", "N", "warm-up executions at least (default 5; 1 on the CPU)"},
     {"--runs", "N", "repeat in N fresh processes (default 1)"},
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
@@ -4698,7 +4707,6 @@ static void gpubench_default_settings(gpubench_settings *settings)
     settings->timeout_s = 60;
     settings->min_samples = 30;
     settings->max_samples = 100000;
-    settings->warmup = 5;
     settings->runs = 1;
     settings->seed = 1;
 }
@@ -4728,6 +4736,7 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
                              settings->campaign);
     gpubench_take_device(bench, gpubench_given(given, "--device"));
     settings->max_time_s = gpubench_choose_backend(settings) == &gpubench_host_backend ? 0.25 : 1;
+    settings->warmup = gpubench_choose_backend(settings) == &gpubench_host_backend ? 1 : 5;
     gpubench_take_modes(bench, gpubench_given(given, "--mode"));
     gpubench_take_number(bench, "--precision", gpubench_given(given, "--precision"), 100,
                          &settings->precision);
