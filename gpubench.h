@@ -1524,12 +1524,12 @@ static double gpubench_find_clock_step(void)
 static int gpubench_find_clflushopt(void)
 {
 #if defined(__x86_64__) && defined(__SSE2__)
-    unsigned a = 0, b, c = 0, d;
-    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    unsigned a = 0, b, c = 0;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c) : : "edx");
     if (a < 7)
         return 0;
     a = 7, c = 0;
-    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c) : : "edx");
     return (b >> 23) & 1;
 #else
     return 0;

@@ -64,8 +64,74 @@ sed 1d "$folder/whole.c" >"$folder/two.c"
 echo '#include "gpubench.h"' >"$folder/declarations"
 cat "$folder/declarations" "$folder/whole.c" "$folder/declarations" >"$folder/again.c"
 
+# gpubench_keep takes each of these, in C and in C++.
+cat >"$folder/keep.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+struct flags { unsigned few : 3; };
+static const char text[] = "kept";
+static int keep(void *context, gpubench_stream stream)
+{
+    struct flags flags = {5};
+    const double fixed = 1.5;
+    char letters[4] = "abc";
+    volatile int seen = 2;
+    gpubench_keep((char)1);
+    gpubench_keep((short)1);
+    gpubench_keep(1);
+    gpubench_keep(1ul);
+    gpubench_keep(1.0f);
+    gpubench_keep(fixed);
+    gpubench_keep(1.0L);
+    gpubench_keep(flags.few);
+    gpubench_keep(letters);
+    gpubench_keep(text);
+    gpubench_keep(seen);
+    gpubench_keep(context);
+    gpubench_keep((const void *)text);
+    gpubench_keep(memchr(text, 'p', sizeof text));
+    if (stream)
+        gpubench_keep(stream);
+    else
+        gpubench_keep(keep);
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    gpubench *bench = gpubench_open("keep", argc, argv);
+    gpubench_case one = gpubench_case_init("keep", keep, NULL);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
+# A sum that is computed and thrown away.
+cat >"$folder/discard.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int discard(void *context, gpubench_stream stream)
+{
+    const char *where = (const char *)context;
+    long sum = 0;
+    int i;
+    (void)stream;
+    for (i = 0; i < 4096; i++)
+        sum += where[i];
+    (void)sum;
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    static char text[4096];
+    gpubench *bench = gpubench_open("discard", argc, argv);
+    gpubench_case one = gpubench_case_init("discard", discard, text);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
 for extension in cpp cu; do
-    for file in whole one two again; do
+    for file in whole one two again keep; do
         cp "$folder/$file.c" "$folder/$file.$extension"
     done
 done
@@ -126,7 +192,46 @@ for cc in gcc clang; do
     $cc -std=c99 $warnings -I"$root" -c "$folder/two.c" -o "$folder/two.o"
     links "$cc and $cxx: implementation in C++, used from C" \
         $cxx "$folder/one.o" "$folder/two.o"
+    links "$cc: gpubench_keep of every type" $cc -std=c99 $warnings -O2 -I"$root" "$folder/keep.c"
+    links "$cxx: gpubench_keep of every type" \
+        $cxx -std=c++11 $warnings -O2 -I"$root" "$folder/keep.cpp"
 done
+
+# ---- work that the compiler removes is no result, however it is hardened
+
+for cc in gcc clang; do
+    for flags in -O2 -O3 "-Os -fcf-protection" "-O2 -fno-omit-frame-pointer"; do
+        name="$cc $flags: a discarded result fails"
+        if ! compiler $cc || [ "$(uname -m)" != x86_64 ]; then
+            result 0 "$name" "no $cc here, or another processor"
+            continue
+        fi
+        $cc $flags -I"$root" "$folder/discard.c" -o "$folder/program" >"$folder/log" 2>&1 &&
+            run_program >>"$folder/log" 2>&1
+        [ $? -eq 1 ] && grep -q "did nothing.*gpubench_keep" "$folder/log"
+        result $? "$name"
+    done
+done
+
+# ---- other processors
+
+# elsewhere NAME COMPILER ARGUMENTS...: compiles for a processor whose libc may not be here.
+elsewhere() {
+    name=$1
+    shift
+    if echo '#include <stdio.h>' | "$@" -fsyntax-only -x c - >/dev/null 2>&1; then
+        try "$name" "$@" $warnings -std=c99 -O2 -I"$root" -c "$folder/keep.c" -o "$folder/object.o"
+    else
+        result 0 "$name" "no compiler or libc for it here"
+    fi
+}
+
+elsewhere "gcc -m32" gcc -m32
+elsewhere "clang -m32" clang -m32
+elsewhere "gcc -m32 -msse2" gcc -m32 -msse2
+elsewhere "aarch64, gcc" aarch64-linux-gnu-gcc
+elsewhere "aarch64, clang" clang --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include
+elsewhere "riscv64, gcc" riscv64-linux-gnu-gcc
 
 # ---- behind other headers: declarations always, the implementation says what it needs
 
@@ -162,6 +267,8 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
             result 0 "nvcc -std=$standard" "this nvcc does not know it"
         fi
     done
+    try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$folder/keep.cu" \
+        -o "$folder/object.o"
     try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
         -o "$folder/program" -ldl -lpthread
     "$nvcc" -I"$root" -c "$folder/one.cu" -o "$folder/one.o"
