@@ -177,7 +177,7 @@ static void samples_of_several_processes(void **state)
     (void)state;
     support_write(path, "old\n");
     result = RUN("host", "--set", "several", "--runs", "2", "--max-samples", "6", "--max-time",
-                 "0.01", "--samples", path);
+                 "1", "--samples", path);
     support_expect_status(&result, 0);
     support_expect_no_text(result.out, ",cold,");
     table = support_read_csv(path);
@@ -312,6 +312,7 @@ static void the_table_gathers_the_runs_of_a_case(void **state)
     assert_int_equal(gpubench_close(bench), 2);
 }
 
+/* It is below the clock's step, and no time. */
 static void a_median_of_0_has_no_spread(void **state)
 {
     gpubench *bench = OPEN_SCRIPTED(zero, "--max-samples", "6", "--max-time", "0.01");
@@ -323,7 +324,8 @@ static void a_median_of_0_has_no_spread(void **state)
     support_expect_no_text(table, "inf");
     support_expect_no_text(table, "nan");
     support_expect_no_text(strchr(table, '\n') + 1, "%");
-    assert_true(value_of(bench, 0, "ci95_low_us") >= 0);
+    expect_cell(bench, 0, "status", "failed");
+    expect_cell(bench, 0, "ci95_low_us", "");
     free(table);
     gpubench_close(bench);
 }
