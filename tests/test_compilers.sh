@@ -18,7 +18,7 @@ result() {
     number=$((number + 1))
     if [ "$1" -ne 0 ]; then
         failures=$((failures + 1))
-        grep -v '^make' "$folder/log" | head -20 | sed 's/^/# /'
+        grep -v -e '^make' -e ' -c ' "$folder/log" | head -20 | sed 's/^/# /'
         echo "not ok $number - $2"
     else
         echo "ok $number ${3:+# SKIP $3 }- $2"
