@@ -95,7 +95,8 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
-  test-truth gpu-tests planted fuzz deps help clean $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
+  test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
+  $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -176,7 +177,7 @@ KERNEL_TESTS := inputs suite attention attention_backward block ceilings embeddi
 HEADER_TESTS := statistics csv command_line engine verification samples host
 TESTS := build/tests
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
-  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda
+  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -252,6 +253,11 @@ $(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parall
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
 
+$(TESTS)/test_device: tests/test_device.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -I. -Itests/fake_cuda -MMD -MP \
+	  -o $@ $< -lcmocka
+
 COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
 COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
@@ -270,9 +276,22 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 
 test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" tests/test_header.sh tests/test_readme.sh \
-	  tests/test_scripts.sh tests/test_makefile.sh tests/gpu/truth_test.sh \
+	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
+	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
+	  tests/test_makefile.sh tests/gpu/truth_test.sh \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
+
+# Every GPU that the kernels are to be compiled for: one after the other, because
+# -j belongs to the compiling of each.
+MATRIX := 75 80 86 89 90a 100 120
+arch-matrix:   ## compile every kernel and link a suite for each of MATRIX="75 80 86 89 90a 100 120"
+	@built= failed=; for arch in $(MATRIX); do \
+	  folder=build/arch-$$arch; \
+	  if $(MAKE) --no-print-directory BACKEND=cuda ARCH=$$arch BUILD=$$folder $$folder/attention; \
+	  then built="$$built $$arch"; else failed="$$failed $$arch"; fi; \
+	done; \
+	echo "arch-matrix: built for$${built:- none}$${failed:+, failed for$$failed}"; \
+	[ -z "$$failed" ]
 
 GPU_TESTS := four_cases guards launches truth
 $(BUILD)/tests/launches: GPU_TEST_LIBRARIES := -lcublas
@@ -318,6 +337,11 @@ fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
 
 # cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch
+# The compilers of tests/test_compilers.sh, which skips those that are missing.
+# gcc-multilib would exclude the compilers for other processors, so i686 is one.
+deps-ci: PACKAGES += g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+deps-ci: deps   ## what deps does, and every compiler that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)
 	@if command -v apt-get > /dev/null; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
@@ -360,7 +384,8 @@ help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
-	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600 NVCC= CUDA_HOME= CC='
+	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
+	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600'
 
 clean:   ## remove build/ (results/ stays)
 	rm -rf build

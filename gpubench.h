@@ -3516,17 +3516,24 @@ static int gpubench_launched_nothing(const gpubench *bench, const gpubench_live 
 }
 
 /* Multiply-adds of the tensor cores (dense) or the f32 units, counted as two
- * operations, per clock and SM: NVIDIA's architecture white papers. 0: unknown. */
+ * operations, per clock and SM: NVIDIA's architecture white papers and data sheets,
+ * where it is TFLOP/s over SMs and clock, of the fastest product. T4 (7.5): 65 f16
+ * and 8.1 f32 of 40 SMs at 1.59 GHz. Orin (8.7): 5.3 f32 of 16 at 1.3. B300 (10.3):
+ * a B200's. RTX PRO 6000 (12.0): 504 f16 and 126 f32 of 188 at 2.62. 0: unknown. */
 static double gpubench_flops_per_clock(int capability, const char *dtype)
 {
-    int half = !strcmp(dtype, "bf16") || !strcmp(dtype, "f16");
+    int bf16 = !strcmp(dtype, "bf16"), half = bf16 || !strcmp(dtype, "f16");
     int tf32 = !strcmp(dtype, "tf32"), single = !strcmp(dtype, "f32");
     switch (capability) {
+    case 75: return half && !bf16 ? 1024 : single ? 128 : 0;
     case 80: return half ? 2048 : tf32 ? 1024 : single ? 128 : 0;
+    case 87: return single ? 256 : 0;
     case 86:
-    case 89: return half ? 1024 : tf32 ? 512 : single ? 256 : 0;
+    case 89:
+    case 120: return half ? 1024 : tf32 ? 512 : single ? 256 : 0;
     case 90: return half ? 4096 : tf32 ? 2048 : single ? 256 : 0;
-    case 100: return half ? 8192 : tf32 ? 4096 : single ? 256 : 0;
+    case 100:
+    case 103: return half ? 8192 : tf32 ? 4096 : single ? 256 : 0;
     default: return 0;
     }
 }

@@ -160,18 +160,20 @@ static int verify(suite_case *c, gpubench *bench)
 /* ---- backward ------------------------------------------------------------- */
 
 /* The forward variant whose results backward starts from: the last of the table
- * that takes the dtype and the shape and asks for no newer GPU than the others
- * do, so that backward starts from the same numbers on all of them. */
-enum { OLDEST_GPU = 80 }; /* compute capability */
+ * that takes the dtype and the shape and runs on every GPU with mma, so that
+ * backward starts from the same numbers on all of them, or on this older one. */
+enum { OLDEST_WITH_MMA = 80 }; /* compute capability */
 
 static const kernel_variant *forward_for(gpubench *bench, const attention_forward_args *args)
 {
     kernel_table table = gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(attention_forward_cuda)
                                                  : attention_forward_cpu;
+    int here = gpubench_compute_capability(bench);
+    int most = here < OLDEST_WITH_MMA ? here : OLDEST_WITH_MMA;
     for (size_t i = table.count; i-- > 0;) {
         const kernel_variant *variant = &table.rows[i];
         if ((variant->dtypes & KERNEL_DTYPE_BIT(args->dtype)) &&
-            variant->min_compute_capability <= OLDEST_GPU &&
+            variant->min_compute_capability <= most &&
             !(variant->unsupported && variant->unsupported(args)))
             return variant;
     }

@@ -290,6 +290,27 @@ static void test_variants(void **state)
     }
 }
 
+/* Where x^2 no longer fits, the slope is 1 or 0, and nothing is infinity times 0. */
+static void test_gelu_of_huge_values(void **state)
+{
+    (void)state;
+    assert_close(ffn_gelu_gradient(1e200), 1, 0);
+    assert_close(ffn_gelu_gradient(-1e200), 0, 0);
+    for (size_t row = 0; row < ffn_backward_cpu.count; row++) {
+        problem p;
+        make_problem(&p, (ffn_shape){.tokens = 1, .width = 1, .hidden = 2}, KERNEL_F32);
+        ffn_backward_args args = backward_args(&p);
+        float *pre = p.out[PRE];
+        const float *db1 = p.out[DB1];
+        pre[0] = 3e38f, pre[1] = -3e38f;
+        memset(p.out[HIDDEN], 0, 2 * sizeof(float));
+        assert_int_equal(run_variant(&ffn_backward_cpu.rows[row], &args), 0);
+        assert_true(db1[0] == p.in_f32[DY][0] * p.in_f32[W2][0]);
+        assert_true(db1[1] == 0);
+        free_problem(&p);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -323,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_counts),          cmocka_unit_test(test_gelu),
         cmocka_unit_test(test_oracle_layout),   cmocka_unit_test(test_oracle_gradients),
         cmocka_unit_test(test_variants),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_gelu_of_huge_values),
     };
     return cmocka_run_group_tests_name("ffn", tests, NULL, NULL);
 }

@@ -75,6 +75,21 @@ check $? "the compare tool needs no nvcc"
 plan BACKEND=gpu
 [ $? -ne 0 ] && grep -q 'BACKEND=gpu' "$work/plan"
 check $? "an unknown BACKEND is refused by name"
+plan arch-matrix MATRIX='75 90a'
+[ $? -eq 0 ] && [ "$(codes)" = 'code=sm_75 code=sm_90a ' ] &&
+    grep -q 'sm_75.*-o build/arch-75/kernels/cuda/norm.o' "$work/plan" &&
+    grep -q 'sm_90a.*-o build/arch-90a/kernels/cuda/norm.o' "$work/plan" &&
+    grep -q '^arch-matrix: built for 75 90a$' "$work/plan"
+check $? "arch-matrix: each in a folder of its own, and which were built"
+plan arch-matrix MATRIX='75 foo 80'
+[ $? -ne 0 ] && grep -q '^arch-matrix: built for 75 80, failed for foo$' "$work/plan"
+check $? "arch-matrix: one that fails is named and keeps none from being built"
+plan deps
+! grep -q 'musl-tools\|aarch64' "$work/plan"
+check $? "deps installs no compilers"
+plan deps-ci
+grep 'install.*libcmocka-dev' "$work/plan" | grep 'musl-tools' | grep -q 'gcc-aarch64-linux-gnu'
+check $? "deps-ci installs them, and what deps does"
 
 echo "1..$count"
 exit $failed

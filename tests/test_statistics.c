@@ -620,6 +620,39 @@ static void finite_is_told_by_bits(void **state)
         assert_false(gpubench_is_finite(other[i]));
 }
 
+/* NVIDIA's TFLOP/s of a GPU, its SMs and its clock in MHz, from the white papers. */
+typedef struct known_peak {
+    int capability;
+    const char *dtype;
+    double tflop_per_s, sms, mhz;
+} known_peak;
+
+static void peaks_are_as_published(void **state)
+{
+    static const known_peak known[] = {
+        {75, "f16", 65, 40, 1590},    {75, "f32", 8.1, 40, 1590},     /* T4 */
+        {80, "bf16", 312, 108, 1410}, {80, "tf32", 156, 108, 1410},   /* A100 */
+        {86, "f16", 149.7, 84, 1740}, {86, "f32", 37.4, 84, 1740},    /* A40 */
+        {87, "f32", 5.3, 16, 1300},                                   /* Orin */
+        {89, "bf16", 362, 142, 2520}, {89, "tf32", 183, 142, 2520},   /* L40S */
+        {90, "bf16", 989.4, 132, 1830}, {90, "f32", 66.9, 132, 1980}, /* H100 SXM */
+        {120, "f16", 503.8, 188, 2617}, {120, "f32", 126, 188, 2617}, /* RTX PRO 6000 */
+    };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        double per_clock = known[i].tflop_per_s * 1e6 / known[i].sms / known[i].mhz;
+        double share = gpubench_flops_per_clock(known[i].capability, known[i].dtype) / per_clock;
+        assert_true(share > 0.98 && share < 1.02);
+    }
+    assert_true(gpubench_flops_per_clock(75, "bf16") == 0);
+    assert_true(gpubench_flops_per_clock(75, "tf32") == 0);
+    assert_true(gpubench_flops_per_clock(87, "bf16") == 0);
+    assert_true(gpubench_flops_per_clock(103, "f16") == gpubench_flops_per_clock(100, "f16"));
+    assert_true(gpubench_flops_per_clock(121, "f32") == 0);
+    assert_true(gpubench_flops_per_clock(90, "u8") == 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -653,6 +686,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(numbers_have_a_point_in_german, enter_german, leave_german),
         cmocka_unit_test(random_is_splitmix64),
         cmocka_unit_test(square_roots_are_right),
+        cmocka_unit_test(peaks_are_as_published),
     };
     (void)argc;
     support_start(argv[0]);

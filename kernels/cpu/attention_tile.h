@@ -7,6 +7,7 @@
 
 #include "../attention.h"
 #include "../oracle.h"
+#include "lanes.h"
 #include "saturating.h"
 
 #include <math.h>
@@ -62,26 +63,7 @@ static inline void add_scaled(int64_t n, float factor, const float *restrict x, 
 
 /* ---- tiles ------------------------------------------------------------- */
 
-/* The widest vector of the target: 16 bytes for SSE2 and NEON, 32 for AVX, 64
- * for AVX-512. Vectors are spelled out (an extension of gcc and clang) because
- * gcc keeps an array of plain floats in memory, which halves the speed. */
-enum { LANE_BYTES = __BIGGEST_ALIGNMENT__, LANES = LANE_BYTES / sizeof(float) };
-typedef float float_lanes __attribute__((vector_size(LANE_BYTES)));
-typedef int32_t int_lanes __attribute__((vector_size(LANE_BYTES)));
-
 enum { TILE_ROWS = 64, TILE_KEYS = 64, BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * LANES };
-
-static inline float_lanes load_lanes(const float *src)
-{
-    float_lanes value;
-    memcpy(&value, src, sizeof value);
-    return value;
-}
-
-static inline void store_lanes(float *dst, float_lanes value)
-{
-    memcpy(dst, &value, sizeof value);
-}
 
 /* head_dim rounded up so that register blocks need no bounds checks. */
 static inline int64_t padded_dim(int64_t head_dim)

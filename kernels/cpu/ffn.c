@@ -10,6 +10,7 @@
  */
 #include "../ffn.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -75,10 +76,11 @@ double ffn_gelu(double x)
     return 0.5 * x * (1 + tanh(sqrt_2_over_pi * (x + cubic * x * x * x)));
 }
 
+/* The square stays finite: 1 - t^2 is 0 long before it would not. */
 double ffn_gelu_gradient(double x)
 {
     double t = tanh(sqrt_2_over_pi * (x + cubic * x * x * x));
-    double inner = sqrt_2_over_pi * (1 + 3 * cubic * x * x);
+    double inner = sqrt_2_over_pi * (1 + 3 * cubic * fmin(x * x, DBL_MAX));
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
 }
 

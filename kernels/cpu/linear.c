@@ -14,10 +14,12 @@
  */
 #include "linear.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "../convert.h"
+#include "lanes.h"
 
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns)
 {
@@ -52,24 +54,7 @@ void linear_naive(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matri
 
 /* ---- tiled ------------------------------------------------------------------- */
 
-/* The widest vector of the target; spelled out (an extension of gcc and clang)
- * because gcc keeps an array of plain floats in memory. */
-enum { LANE_BYTES = __BIGGEST_ALIGNMENT__, LANES = LANE_BYTES / sizeof(float) };
-typedef float float_lanes __attribute__((vector_size(LANE_BYTES)));
-
 enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * LANES };
-
-static inline float_lanes load_lanes(const float *src)
-{
-    float_lanes value;
-    memcpy(&value, src, sizeof value);
-    return value;
-}
-
-static inline void store_lanes(float *dst, float_lanes value)
-{
-    memcpy(dst, &value, sizeof value);
-}
 
 static int64_t at_most(int64_t value, int64_t limit)
 {
@@ -193,10 +178,11 @@ static float gelu(float x)
     return 0.5f * x * (1.0f + tanhf(sqrt_2_over_pi * (x + cubic * x * x * x)));
 }
 
+/* The square stays finite: 1 - t^2 is 0 long before it would not. */
 static float gelu_gradient(float x)
 {
     float t = tanhf(sqrt_2_over_pi * (x + cubic * x * x * x));
-    float inner = sqrt_2_over_pi * (1.0f + 3.0f * cubic * x * x);
+    float inner = sqrt_2_over_pi * (1.0f + 3.0f * cubic * fminf(x * x, FLT_MAX));
     return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner;
 }
 

@@ -13,11 +13,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "saturating.h"
+
 enum { ANY_DTYPE = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1, WORD_BYTES = sizeof(uint64_t) };
 
 uint64_t memcpy_copy_bytes(size_t bytes)
 {
-    return bytes > UINT64_MAX / 2 ? UINT64_MAX : 2 * (uint64_t)bytes;
+    return saturating_product(2, bytes);
 }
 
 uint64_t memcpy_transfer_bytes(size_t bytes)

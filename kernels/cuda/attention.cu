@@ -15,18 +15,24 @@
 static constexpr unsigned HALVES = KERNEL_DTYPE_BIT(KERNEL_F16) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 static constexpr unsigned FLOATS = HALVES | KERNEL_DTYPE_BIT(KERNEL_F32);
 
+static const char *cublas_unsupported(const void *args)
+{
+    const char *reason = attention_forward_is_strided(args);
+    return reason ? reason : device_products_unsupported<attention_forward_args>(args);
+}
+
 /* In the order of kernel_variant's members: name, note, dtypes, compute
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "scores in memory; three kernels on CUDA cores", FLOATS, 80, 1,
+    {"naive", "scores in memory; three kernels on CUDA cores", FLOATS, 75, 1,
      attention_forward_is_strided, attention_naive_workspace_bytes, nullptr, nullptr,
      attention_naive_run},
     {"naive_cublas", "scores in memory; cuBLAS, softmax, cuBLAS",
-     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, attention_forward_is_strided,
+     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 75, 1, cublas_unsupported,
      attention_cublas_workspace_bytes, attention_cublas_prepare, attention_cublas_release,
      attention_cublas_run},
-    {"tiled", "online softmax in one kernel on CUDA cores", FLOATS, 80, 1,
+    {"tiled", "online softmax in one kernel on CUDA cores", FLOATS, 75, 1,
      attention_tiled_unsupported, nullptr, nullptr, nullptr, attention_tiled_run},
     {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,
      attention_mma_unsupported, nullptr, nullptr, nullptr, attention_mma_run},

@@ -14,6 +14,7 @@
 #include <initializer_list>
 
 #include "../attention.h"
+#include "device.cuh"
 
 constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
 constexpr float ATTENTION_LN_2 = 0.69314718055994530942f;
@@ -107,19 +108,6 @@ inline const char *attention_strides_unsupported(attention_strides qkv, attentio
         if (s.token > INT32_MAX / 2) return "takes rows that are less than 2 GiB apart";
     }
     return nullptr;
-}
-
-#define ATTENTION_SHARED_REASON "needs more shared memory than a block of this GPU may have"
-
-/* Whether a block may have so many bytes of shared memory on the current
- * device: 227 KiB on sm_90, 163 on sm_80, 99 on sm_86 and sm_89. */
-inline bool attention_fits_shared(size_t bytes)
-{
-    int device = 0, limit = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
-               cudaSuccess &&
-           bytes <= static_cast<size_t>(limit);
 }
 
 /* Whether so many blocks give every multiprocessor of the current device one. */

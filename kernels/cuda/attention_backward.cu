@@ -16,18 +16,24 @@
 static constexpr unsigned HALVES = KERNEL_DTYPE_BIT(KERNEL_F16) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 static constexpr unsigned FLOATS = HALVES | KERNEL_DTYPE_BIT(KERNEL_F32);
 
+static const char *cublas_unsupported(const void *args)
+{
+    const char *reason = attention_backward_is_strided(args);
+    return reason ? reason : device_products_unsupported<attention_backward_args>(args);
+}
+
 /* In the order of kernel_variant's members: name, note, dtypes, compute
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant backward_rows[] = {
-    {"naive", "scores in memory; six kernels on CUDA cores", FLOATS, 80, 1,
+    {"naive", "scores in memory; six kernels on CUDA cores", FLOATS, 75, 1,
      attention_backward_is_strided, attention_backward_naive_workspace_bytes, nullptr, nullptr,
      attention_backward_naive_run},
     {"naive_cublas", "scores in memory; five products by cuBLAS",
-     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 80, 1, attention_backward_is_strided,
+     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 75, 1, cublas_unsupported,
      attention_backward_cublas_workspace_bytes, attention_cublas_prepare, attention_cublas_release,
      attention_backward_cublas_run},
-    {"tiled", "scores recomputed on CUDA cores; dq by a pass of its own", FLOATS, 80, 1,
+    {"tiled", "scores recomputed on CUDA cores; dq by a pass of its own", FLOATS, 75, 1,
      attention_backward_tiled_unsupported, attention_backward_tiled_workspace_bytes, nullptr,
      nullptr, attention_backward_tiled_run},
     {"mma", "scores recomputed on tensor cores (mma.sync); dq by a kernel of its own", HALVES, 80,

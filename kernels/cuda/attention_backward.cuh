@@ -104,6 +104,7 @@ template <typename T, int D>
 __global__ void __launch_bounds__(ROUND_THREADS)
     round_kernel(const __grid_constant__ backward_arguments a)
 {
+#if BUILT_FOR_MMA
     int lane = threadIdx.x % 32;
     int64_t index = int64_t(blockIdx.x) * ROUND_ROWS + threadIdx.x / 32 * 16;
     unsigned head = static_cast<unsigned>(index / a.padded_tokens);
@@ -122,6 +123,7 @@ __global__ void __launch_bounds__(ROUND_THREADS)
             *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * pitch) =
                 ptx_pack(a.scale * sums.z, a.scale * sums.w, T());
     }
+#endif
 }
 
 /* ---- launches ------------------------------------------------------------ */

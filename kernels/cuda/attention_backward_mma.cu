@@ -257,6 +257,7 @@ __device__ __forceinline__ void store_sums(char *first, int64_t pitch, int left,
 template <typename T, int D, bool CAUSAL, bool WITH_DQ>
 __global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant__ arguments a)
 {
+#if BUILT_FOR_MMA
     constexpr int QUERIES = division<D>::QUERIES;
     using layout = typename division<D>::operand;
     extern __shared__ __align__(256) char memory[];
@@ -293,6 +294,7 @@ __global__ void __launch_bounds__(THREADS, 1) keys_kernel(const __grid_constant_
     int64_t offset = at.qkv + (first_key + first) * pitch;
     store_sums<T, D>(result_at(a.dk, offset), pitch, keys_left - first, column, sums.dk, a.scale);
     store_sums<T, D>(result_at(a.dv, offset), pitch, keys_left - first, column, sums.dv, 1.0f);
+#endif
 }
 
 /* ---- dq by itself -------------------------------------------------------- */
@@ -385,6 +387,7 @@ __device__ __forceinline__ void load_rows(const arguments &a, unsigned head, int
 template <typename T, int D, bool CAUSAL>
 __global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant__ arguments a)
 {
+#if BUILT_FOR_MMA
     using layout = tile_layout<D>;
     extern __shared__ __align__(256) char memory[];
     dq_tiles<D> &tiles = *reinterpret_cast<dq_tiles<D> *>(memory);
@@ -413,6 +416,7 @@ __global__ void __launch_bounds__(DQ_THREADS, 2) dq_kernel(const __grid_constant
     int warp_first = threadIdx.x / 32 * WARP_ROWS;
     store_sums<T, D>(result_at(a.dq, qkv + (first + warp_first) * pitch), pitch,
                      left - warp_first, 0, dq, a.scale);
+#endif
 }
 
 /* ---- launches ------------------------------------------------------------ */
@@ -496,7 +500,7 @@ const char *attention_backward_mma_unsupported(const void *args)
     size_t bytes = d == 64   ? sizeof(shared_tiles<64>)
                    : d == 80 ? sizeof(shared_tiles<80>)
                              : sizeof(shared_tiles<128>);
-    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
+    return device_shared_memory_unsupported(bytes);
 }
 
 size_t attention_backward_mma_workspace_bytes(const void *args)

@@ -326,7 +326,7 @@ const char *attention_backward_tiled_unsupported(const void *args)
     size_t bytes = d <= 64    ? sizeof(shared_tiles<64>)
                    : d <= 128 ? sizeof(shared_tiles<128>)
                               : sizeof(shared_tiles<256>);
-    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
+    return device_shared_memory_unsupported(bytes);
 }
 
 size_t attention_backward_tiled_workspace_bytes(const void *args)

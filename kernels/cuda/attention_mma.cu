@@ -184,6 +184,7 @@ __device__ __forceinline__ void store_rows(shared_tiles<D, ROW_TILES> &tiles, co
 template <typename T, int D, int ROW_TILES, bool CAUSAL>
 __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_constant__ arguments a)
 {
+#if BUILT_FOR_MMA
     constexpr int ROWS = BLOCK_ROWS<ROW_TILES>;
     extern __shared__ __align__(256) char memory[];
     shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
@@ -212,6 +213,7 @@ __global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_consta
         process_tile<T, D, ROW_TILES, CAUSAL, true>(tiles, a, offset, at.row_block, index,
                                                     index + 1 == end, rows);
     store_rows<T, D, ROW_TILES>(tiles, a, at, rows);
+#endif
 }
 
 template <typename T, int D, int ROW_TILES, bool CAUSAL>
@@ -222,6 +224,7 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
     int64_t blocks = row_blocks * s.batch * s.heads;
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     constexpr int shared_bytes = sizeof(shared_tiles<D, ROW_TILES>);
+    static_assert(shared_bytes <= LEAST_SHARED_BYTES, "no GPU from 8.0 on is unsupported");
     auto kernel = forward_kernel<T, D, ROW_TILES, CAUSAL>;
     cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);

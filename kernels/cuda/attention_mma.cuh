@@ -12,6 +12,10 @@
 #include "attention.cuh"
 #include "ptx.cuh"
 
+/* Of a block on the GPUs that have the instructions: those of 8.6, 8.9 and 12.0 have
+ * the least. */
+constexpr int LEAST_SHARED_BYTES = 99 * 1024;
+
 /* Where a tile of rows of COLUMNS 16-bit elements, a multiple of 16, keeps
  * them: eight consecutive rows hold the same 16-byte chunk in eight different
  * bank groups. Rows of 128 and 256 bytes are swizzled for that (the chunk's

@@ -228,6 +228,7 @@ template <typename T, int D, int ROW_TILES, bool CAUSAL>
 __global__ void __launch_bounds__(THREADS<ROW_TILES>, 1)
     forward_kernel(const __grid_constant__ arguments a)
 {
+#if BUILT_FOR_MMA
     constexpr int ROWS = ROW_TILES * 16;
     extern __shared__ __align__(256) char memory[];
     shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
@@ -237,6 +238,7 @@ __global__ void __launch_bounds__(THREADS<ROW_TILES>, 1)
         attend<T, D, ROW_TILES, CAUSAL, MOST_TOKENS>(tiles, a, first_row, seen);
     else
         attend<T, D, ROW_TILES, CAUSAL, MOST_TOKENS / 2>(tiles, a, first_row, seen);
+#endif
 }
 
 template <typename T, int D, int ROW_TILES, bool CAUSAL>
@@ -245,6 +247,7 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
     const attention_shape &s = args.shape;
     if (!attention_fits_grid(s.batch)) return KERNEL_ERROR_ARGUMENT;
     constexpr int shared_bytes = sizeof(shared_tiles<D, ROW_TILES>);
+    static_assert(shared_bytes <= LEAST_SHARED_BYTES, "no GPU from 8.0 on is unsupported");
     auto kernel = forward_kernel<T, D, ROW_TILES, CAUSAL>;
     cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);

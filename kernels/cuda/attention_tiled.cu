@@ -288,7 +288,7 @@ const char *attention_tiled_unsupported(const void *args)
     size_t bytes = d <= 64    ? sizeof(shared_tiles<64>)
                    : d <= 128 ? sizeof(shared_tiles<128>)
                               : sizeof(shared_tiles<256>);
-    return attention_fits_shared(bytes) ? nullptr : ATTENTION_SHARED_REASON;
+    return device_shared_memory_unsupported(bytes);
 }
 
 int attention_tiled_run(const void *args, void *, void *, kernel_stream stream)

@@ -35,6 +35,7 @@
 
 #include "../attention.h"
 #include "../norm.h"
+#include "device.cuh"
 #include "linear.cuh"
 
 namespace {
@@ -65,20 +66,10 @@ struct best_way {
     static constexpr bool ADAPTS = true;
 };
 
-int compute_capability()
-{
-    int device, major, minor;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-        return 0;
-    return major * 10 + minor;
-}
-
 bool takes(const kernel_variant &row, kernel_dtype dtype, const void *args)
 {
     return (row.dtypes & KERNEL_DTYPE_BIT(dtype)) &&
-           row.min_compute_capability <= compute_capability() &&
+           row.min_compute_capability <= device_compute_capability() &&
            !(row.unsupported && row.unsupported(args));
 }
 
@@ -485,6 +476,7 @@ template <typename Args, typename Way>
 const char *unsupported(const void *args)
 {
     const Args &a = *static_cast<const Args *>(args);
+    if (const char *reason = device_products_unsupported(a.dtype)) return reason;
     if (!is_valid_call(a) || !moves_heads(a, a.part)) return nullptr;
     return attends_in_place(a.shape, a.dtype, Way::ADAPTS)
                ? "no such part: attention reads qkv and writes merged"
@@ -652,11 +644,12 @@ constexpr const char GRAPH_NOTE[] = "best, captured once in a CUDA graph";
  * run. */
 template <typename Args>
 constexpr kernel_variant ROWS[] = {
-    {"unfused", UNFUSED_NOTE, DTYPES, 80, 1, nullptr, workspace_bytes<Args, unfused_way>,
-     prepare<Args, unfused_way>, release, run<Args, unfused_way>},
-    {"best", BEST_NOTE, DTYPES, 80, 0, unsupported<Args, best_way>,
+    {"unfused", UNFUSED_NOTE, DTYPES, 75, 1, device_products_unsupported<Args>,
+     workspace_bytes<Args, unfused_way>, prepare<Args, unfused_way>, release,
+     run<Args, unfused_way>},
+    {"best", BEST_NOTE, DTYPES, 75, 0, unsupported<Args, best_way>,
      workspace_bytes<Args, best_way>, prepare<Args, best_way>, release, run<Args, best_way>},
-    {"graph", GRAPH_NOTE, DTYPES, 80, 0, unsupported<Args, best_way>, nullptr,
+    {"graph", GRAPH_NOTE, DTYPES, 75, 0, unsupported<Args, best_way>, nullptr,
      prepare_graph<Args>, release_graph, run_graph<Args>},
 };
 

@@ -27,6 +27,7 @@
 
 #include <new>
 
+#include "device.cuh"
 #include "linear.cuh"
 
 namespace {
@@ -61,6 +62,18 @@ struct grid_sum {
     unsigned total, arrived;
 };
 
+/* Of a whole warp. */
+__device__ __forceinline__ unsigned add_up_warp(unsigned value)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xffffffffu, value);
+#else
+#pragma unroll
+    for (int mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(0xffffffffu, value, mask);
+    return value;
+#endif
+}
+
 template <bool STREAMING>
 struct read_operation {
     using loaded = uint4;
@@ -81,13 +94,14 @@ struct read_operation {
         __shared__ unsigned block_sum;
         if (threadIdx.x == 0) block_sum = 0;
         __syncthreads();
-        unsigned warp_sum = __reduce_add_sync(0xffffffffu, sum);
+        unsigned warp_sum = add_up_warp(sum);
         if (threadIdx.x % 32 == 0) atomicAdd(&block_sum, warp_sum);
         __syncthreads();
         if (threadIdx.x != 0) return;
         atomicAdd(&all->total, block_sum);
         __threadfence(); /* the total is complete once every block has arrived */
         if (atomicAdd(&all->arrived, 1u) + 1 < gridDim.x) return;
+        __threadfence(); /* and the total is read after the last arrival */
         *result = atomicExch(&all->total, 0u);
         all->arrived = 0;
     }
@@ -261,13 +275,15 @@ int run_triad(const void *args, void *, void *, kernel_stream stream)
     return launch<Shape>(operation, a.words, stream);
 }
 
-/* The counters of read, zero between runs. */
+/* The counters of read, zero between runs. Waits, because a memset may return before
+ * it is done, and run's stream may be one that does not wait for the default stream. */
 int prepare_sum(const void *, void **state)
 {
     void *counters;
     cudaError_t error = cudaMalloc(&counters, sizeof(grid_sum));
     if (error != cudaSuccess) return error;
     error = cudaMemset(counters, 0, sizeof(grid_sum));
+    if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error != cudaSuccess)
         cudaFree(counters);
     else
@@ -357,13 +373,13 @@ constexpr shape_name SHAPES[] = {
 
 constexpr kernel_variant row(int shape, unsigned dtypes, run_function *run)
 {
-    return {SHAPES[shape].name, SHAPES[shape].note, dtypes, 80, 1, nullptr, nullptr, nullptr,
+    return {SHAPES[shape].name, SHAPES[shape].note, dtypes, 75, 1, nullptr, nullptr, nullptr,
             nullptr, run};
 }
 
 constexpr kernel_variant read_row(int shape, run_function *run)
 {
-    return {SHAPES[shape].name, SHAPES[shape].note, BYTES, 80, 1, nullptr, nullptr, prepare_sum,
+    return {SHAPES[shape].name, SHAPES[shape].note, BYTES, 75, 1, nullptr, nullptr, prepare_sum,
             release_sum, run};
 }
 
@@ -384,10 +400,12 @@ const kernel_variant triad_rows[] = {
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 const kernel_variant gemm_rows[] = {
-    {"cublas", "cublasGemmEx, default algorithm", PRODUCTS, 80, 1, nullptr, gemm_workspace_bytes,
+    {"cublas", "cublasGemmEx, default algorithm", PRODUCTS, 75, 1,
+     device_products_unsupported<ceilings_gemm_args>, gemm_workspace_bytes,
      prepare_gemm<LINEAR_SEPARATE>, release_gemm, run_gemm},
-    {"cublaslt", "cuBLASLt, fastest algorithm by trial", PRODUCTS, 80, 0, nullptr,
-     gemm_workspace_bytes, prepare_gemm<LINEAR_TIMED>, release_gemm, run_gemm},
+    {"cublaslt", "cuBLASLt, fastest algorithm by trial", PRODUCTS, 75, 0,
+     device_products_unsupported<ceilings_gemm_args>, gemm_workspace_bytes,
+     prepare_gemm<LINEAR_TIMED>, release_gemm, run_gemm},
 };
 
 } // namespace

@@ -18,16 +18,16 @@ static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_B
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "a thread an element", FLOATS, 80, 1, nullptr, nullptr, nullptr, nullptr,
+    {"naive", "a thread an element", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
      embedding_naive_run},
-    {"vectorized", "512 bytes of four rows a warp, columns in bands that fit the cache", FLOATS, 80,
+    {"vectorized", "512 bytes of four rows a warp, columns in bands that fit the cache", FLOATS, 75,
      1, nullptr, nullptr, nullptr, nullptr, embedding_vectorized_run},
 };
 
 static const kernel_variant backward_rows[] = {
-    {"atomic", "f32 atomic additions into zeroed tables", FLOATS, 80, 0, nullptr,
+    {"atomic", "f32 atomic additions into zeroed tables", FLOATS, 75, 0, nullptr,
      embedding_atomic_workspace_bytes, nullptr, nullptr, embedding_atomic_run},
-    {"sorted", "rows sorted by token, each table row summed in order and written once", FLOATS, 80,
+    {"sorted", "rows sorted by token, each table row summed in order and written once", FLOATS, 75,
      1, nullptr, embedding_sorted_workspace_bytes, nullptr, nullptr, embedding_sorted_run},
 };
 

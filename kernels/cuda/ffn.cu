@@ -24,6 +24,7 @@
 
 #include <new>
 
+#include "device.cuh"
 #include "linear.cuh"
 
 namespace {
@@ -186,20 +187,21 @@ constexpr unsigned PRODUCT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant forward_rows[] = {
-    {"cublas", "cublasGemmEx; bias and GELU in kernels of their own", PRODUCT_DTYPES, 80, 1,
-     nullptr, forward_workspace_bytes, prepare_forward<LINEAR_SEPARATE>, release, run_forward},
+    {"cublas", "cublasGemmEx; bias and GELU in kernels of their own", PRODUCT_DTYPES, 75, 1,
+     device_products_unsupported<ffn_forward_args>, forward_workspace_bytes,
+     prepare_forward<LINEAR_SEPARATE>, release, run_forward},
     {"cublaslt", "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
-     PRODUCT_DTYPES, 80, 0, nullptr, forward_workspace_bytes, prepare_forward<LINEAR_TIMED>,
-     release, run_forward},
+     PRODUCT_DTYPES, 75, 0, device_products_unsupported<ffn_forward_args>,
+     forward_workspace_bytes, prepare_forward<LINEAR_TIMED>, release, run_forward},
 };
 
 static const kernel_variant backward_rows[] = {
     {"cublas", "cublasGemmEx; GELU's gradient and bias sums in kernels of their own",
-     PRODUCT_DTYPES, 80, 1, nullptr, backward_workspace_bytes, prepare_backward<LINEAR_SEPARATE>,
-     release, run_backward},
+     PRODUCT_DTYPES, 75, 1, device_products_unsupported<ffn_backward_args>,
+     backward_workspace_bytes, prepare_backward<LINEAR_SEPARATE>, release, run_backward},
     {"cublaslt", "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
-     PRODUCT_DTYPES, 80, 0, nullptr, backward_workspace_bytes, prepare_backward<LINEAR_TIMED>,
-     release, run_backward},
+     PRODUCT_DTYPES, 75, 0, device_products_unsupported<ffn_backward_args>,
+     backward_workspace_bytes, prepare_backward<LINEAR_TIMED>, release, run_backward},
 };
 
 extern "C" const kernel_table ffn_forward_cuda = {forward_rows,

@@ -14,6 +14,7 @@
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <float.h>
 
 #include "linear.cuh"
 
@@ -59,11 +60,12 @@ __device__ __forceinline__ float gelu(float x)
     return x * half_one_plus_tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x));
 }
 
-/* With s = half_one_plus_tanh(z): (x s)' = s + x s', s' = 2 s (1 - s) z'. */
+/* With s = half_one_plus_tanh(z): (x s)' = s + x s', s' = 2 s (1 - s) z'. The square
+ * stays finite, because s (1 - s) is 0 long before it would not. */
 __device__ __forceinline__ float gelu_gradient(float x)
 {
     float s = half_one_plus_tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x));
-    float z_gradient = SQRT_2_OVER_PI * (1.0f + 3.0f * CUBIC * x * x);
+    float z_gradient = SQRT_2_OVER_PI * (1.0f + 3.0f * CUBIC * fminf(x * x, FLT_MAX));
     return s + x * 2.0f * s * (1.0f - s) * z_gradient;
 }
 

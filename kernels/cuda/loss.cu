@@ -19,7 +19,7 @@ using workspace_function = size_t(const void *);
 static constexpr kernel_variant row(const char *name, const char *note,
                                     workspace_function *workspace_bytes, run_function *run)
 {
-    return {name, note, KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16), 80, 1,
+    return {name, note, KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16), 75, 1,
             nullptr, workspace_bytes, nullptr, nullptr, run};
 }
 

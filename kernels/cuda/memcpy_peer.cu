@@ -127,6 +127,8 @@ void release_peer(void *state)
     delete s;
 }
 
+/* Waits, because a memset may return before it is done, and the stream that copies
+ * from the poison may be one that does not wait for the default stream. */
 cudaError_t fill_state(peer_state *s, bool with_access)
 {
     cudaError_t error = find_pair(&s->devices);
@@ -137,6 +139,7 @@ cudaError_t fill_state(peer_state *s, bool with_access)
     }
     if (error == cudaSuccess) error = cudaMalloc(&s->poison, s->bytes);
     if (error == cudaSuccess) error = cudaMemset(s->poison, 0xff, s->bytes);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error == cudaSuccess)
         error = do_there(s->devices, [s] { return cudaMalloc(&s->output.dst, s->bytes); });
     return error;

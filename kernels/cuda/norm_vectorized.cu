@@ -336,7 +336,8 @@ constexpr int RESIDENT_BLOCKS =
  * row's loads are issued before the row in front of it is worked on. The two
  * halves of warps take turns, so that one barrier a row is enough. */
 template <typename T, int COUNT, int THREADS, int ACCESSES>
-__global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS<COUNT, THREADS, ACCESSES>)
+__global__ void __launch_bounds__(
+    THREADS, row_resident_blocks(THREADS, RESIDENT_BLOCKS<COUNT, THREADS, ACCESSES>))
 backward_kernel(norm_backward_rows<T> r, float *partials)
 {
     __shared__ float2 warps[2][THREADS / 32];

@@ -118,41 +118,41 @@ static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_B
  * capability, deterministic, unsupported, workspace_bytes, prepare, release,
  * run. */
 static const kernel_variant adamw_rows[] = {
-    {"per_tensor", "eight launches a tensor, an operation each", FLOATS, 80, 1, nullptr,
+    {"per_tensor", "eight launches a tensor, an operation each", FLOATS, 75, 1, nullptr,
      optimizer_adamw_per_tensor_workspace_bytes, nullptr, nullptr, optimizer_adamw_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor", FLOATS, 80, 1, nullptr, nullptr, nullptr, nullptr,
+    {"fused_per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
      optimizer_adamw_fused_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 80, 1, nullptr,
+    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
      nullptr, optimizer_adamw_multi_tensor_prepare, optimizer_multi_tensor_release,
      optimizer_adamw_multi_tensor_run},
 };
 
 static const kernel_variant sgd_rows[] = {
-    {"per_tensor", "three launches a tensor, an operation each", FLOATS, 80, 1, nullptr, nullptr,
+    {"per_tensor", "three launches a tensor, an operation each", FLOATS, 75, 1, nullptr, nullptr,
      nullptr, nullptr, optimizer_sgd_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor", FLOATS, 80, 1, nullptr, nullptr, nullptr, nullptr,
+    {"fused_per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
      optimizer_sgd_fused_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 80, 1, nullptr,
+    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
      nullptr, optimizer_sgd_multi_tensor_prepare, optimizer_multi_tensor_release,
      optimizer_sgd_multi_tensor_run},
 };
 
 static const kernel_variant clip_norm_rows[] = {
-    {"per_tensor", "a reduction in two launches for each tensor, then one over them", FLOATS, 80, 1,
+    {"per_tensor", "a reduction in two launches for each tensor, then one over them", FLOATS, 75, 1,
      nullptr, optimizer_norm_per_tensor_workspace_bytes, nullptr, nullptr,
      optimizer_norm_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor, then one over all sums", FLOATS, 80, 1, nullptr,
+    {"fused_per_tensor", "one launch a tensor, then one over all sums", FLOATS, 75, 1, nullptr,
      optimizer_norm_fused_per_tensor_workspace_bytes, nullptr, nullptr,
      optimizer_norm_fused_per_tensor_run},
-    {"multi_tensor", "one launch, whose last block adds up", FLOATS, 80, 1, nullptr, nullptr,
+    {"multi_tensor", "one launch, whose last block adds up", FLOATS, 75, 1, nullptr, nullptr,
      optimizer_norm_multi_tensor_prepare, optimizer_multi_tensor_release,
      optimizer_norm_multi_tensor_run},
 };
 
 static const kernel_variant clip_scale_rows[] = {
-    {"per_tensor", "one launch a tensor", FLOATS, 80, 1, nullptr, nullptr, nullptr, nullptr,
+    {"per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
      optimizer_scale_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 80, 1, nullptr,
+    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
      nullptr, optimizer_scale_multi_tensor_prepare, optimizer_multi_tensor_release,
      optimizer_scale_multi_tensor_run},
 };

@@ -121,7 +121,8 @@ struct clipping {
 /* ---- norm kernels ------------------------------------------------------ */
 
 template <typename T>
-__global__ void __launch_bounds__(OPTIMIZER_THREADS, BLOCKS_PER_SM)
+__global__ void __launch_bounds__(OPTIMIZER_THREADS,
+                                  row_resident_blocks(OPTIMIZER_THREADS, BLOCKS_PER_SM))
 slices_kernel(optimizer_tensor t, int head, double *partials)
 {
     double sum = square_sum_slice<T>(optimizer_slice_at(t, sizeof(T), head, blockIdx.x));
@@ -151,13 +152,15 @@ __device__ bool arrives_last(unsigned *arrived)
     if (threadIdx.x == 0) {
         __threadfence();
         is_last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+        if (is_last) __threadfence(); /* what is read below is read after the last arrival */
     }
     __syncthreads();
     return is_last;
 }
 
 template <typename T>
-__global__ void __launch_bounds__(OPTIMIZER_THREADS, BLOCKS_PER_SM)
+__global__ void __launch_bounds__(OPTIMIZER_THREADS,
+                                  row_resident_blocks(OPTIMIZER_THREADS, BLOCKS_PER_SM))
 table_kernel(optimizer_table table, clipping clip)
 {
     double sum = 0;

@@ -1,6 +1,7 @@
 /*
  * ptx.cuh - one wrapper per PTX instruction that CUDA C++ has no word for.
- * sm_80 and later, the last part sm_90a. Shared memory addresses are 32-bit, from
+ * sm_80 and later, the last part sm_90a: the kernels that use them have bodies
+ * only there, see BUILT_FOR_MMA. Shared memory addresses are 32-bit, from
  * ptx_shared_address.
  */
 #ifndef KERNEL_PTX_CUH
@@ -9,6 +10,14 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
+
+/* Whether this is code for a GPU that has the instructions of the first part. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define BUILT_FOR_MMA 0
+#pragma nv_diag_suppress 177 /* kernels have no bodies: what only they use is never referenced */
+#else
+#define BUILT_FOR_MMA 1
+#endif
 
 /* The shared-window address of a generic pointer into shared memory. */
 __device__ __forceinline__ uint32_t ptx_shared_address(const void *pointer)

@@ -10,6 +10,21 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+/* Of `blocks` as many as a multiprocessor has threads for: 2048 on 8.0, 9.0 and
+ * 10.0, 1024 on 7.5, 1536 on the others. For __launch_bounds__, which takes no more. */
+constexpr int row_resident_blocks(int threads, int blocks)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || \
+    (__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100)
+    constexpr int MOST_THREADS = 2048;
+#elif __CUDA_ARCH__ >= 860
+    constexpr int MOST_THREADS = 1536;
+#else
+    constexpr int MOST_THREADS = 1024;
+#endif
+    return blocks * threads <= MOST_THREADS ? blocks : MOST_THREADS / threads;
+}
+
 /* Elements of T in 16 bytes. */
 template <typename T> constexpr int ROW_PER_16_BYTES = 16 / sizeof(T);
 

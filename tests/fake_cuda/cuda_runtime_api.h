@@ -59,7 +59,10 @@ struct cudaDeviceProp {
 enum cudaDeviceAttr {
     cudaDevAttrClockRate = 13,
     cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37
+    cudaDevAttrGlobalMemoryBusWidth = 37,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaMemcpyKind {

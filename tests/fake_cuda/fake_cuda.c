@@ -469,6 +469,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrClockRate: *value = 1980000; break;
     case cudaDevAttrMemoryClockRate: *value = 2619000; break;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 5120; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = device ? 8 : 9; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (device ? 163 : 227) * 1024; break;
     }
     return answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
@@ -658,9 +661,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return answer_locked(cudaSuccess);
 }
 
+/* What is asked of the default stream has ended when its call returns. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     cudaError_t code = cudaSuccess;
+    if (!stream) return answer_locked(cudaSuccess);
     pthread_mutex_lock(&lock);
     if (stream->capture) {
         stream->capture_spoilt = 1;
