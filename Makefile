@@ -96,42 +96,63 @@ COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
   test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
-  $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) FORCE
+  $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) \
+  $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
-# One after the other, also under -j: two measurements at a time would disturb
-# each other. A suite that fails does not keep the next from being measured.
+# Compiling takes every processor unless -j says otherwise. Measuring is one
+# after the other, also under -j: two at a time would disturb each other.
+JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
+  BACKEND=$(BACKEND)
+ifneq ($(filter suites baselines compare suite-% baseline-% compare-%,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+
+# A suite that fails does not keep the next from being measured.
 define ONE_BY_ONE
 	@failed=0; for suite in $(SUITES); do \
 	  $(MAKE) --no-print-directory $(1)-$$suite || failed=1; \
 	done; exit $$failed
 endef
 
-suites: $(SUITE_PROGRAMS)   ## measure every suite
+compile-all:
+	$(COMPILE) program-all
+
+program-all: $(SUITE_PROGRAMS) $(COMPARE)
+	@:
+
+suites: compile-all   ## measure every suite
 	$(call ONE_BY_ONE,suite)
 
-baselines: $(SUITE_PROGRAMS)   ## measure every suite as a campaign of this device's baselines
+baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
 
 torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
 	GIT='$(GIT)' sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
 
-compare: $(SUITE_PROGRAMS)   ## measure every suite and judge it against the baselines
+compare: compile-all   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)
 
 # What a suite's program is linked with beside its own object.
 SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
 
 define SUITE_RULES
-suite-$(1): $(BUILD)/$(1)
+compile-$(1):
+	$$(COMPILE) program-$(1)
+
+program-$(1): $(BUILD)/$(1) $(COMPARE)
+	@:
+
+suite-$(1): compile-$(1)
 	@mkdir -p results
 	$(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
 
-baseline-$(1): $(BUILD)/$(1) $(COMPARE)
+baseline-$(1): compile-$(1)
 	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
 
-compare-$(1): $(BUILD)/$(1) $(COMPARE)
+compare-$(1): compile-$(1)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
