@@ -195,7 +195,7 @@ $(BUILD)/flags: FORCE
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
   optimizer parallel suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
-HEADER_TESTS := statistics csv command_line engine verification samples host
+HEADER_TESTS := statistics csv command_line engine verification samples host rows
 TESTS := build/tests
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device
@@ -239,6 +239,24 @@ $(TESTS)/fast-clang/test_%: tests/test_%.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
 	clang $(TEST_CFLAGS) $(FAST_MATH) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< \
 	  build/cpu/libkernels.a -lcmocka -lm
+
+# Without the sanitizers, which handle crashes themselves: as C, as C++ (which
+# can throw), and for a system without /proc.
+ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
+ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
+$(TESTS)/test_rows: | $(ROWS_FIXTURES)
+
+$(TESTS)/rows: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
+
+$(TESTS)/rows_cpp: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 $(ROWS_CFLAGS) -o $@ -x c++ $<
+
+$(TESTS)/rows_no_proc: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPUBENCH_PROC_SELF="/no/proc/self"' -o $@ $<
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c

@@ -150,7 +150,10 @@ void gpubench_measure(gpubench *bench, const gpubench_case *one);
  * poisoned, and a case's run is repeated, right before its verify. */
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);
 
-/* Measures what was queued, prints the table, writes the CSV, frees all.
+/* Measures what was queued, prints the table, frees all. Each row is in --csv's
+ * file as soon as it is measured. A case that exits, throws, crashes or takes
+ * longer than --timeout costs its own row only: this process then becomes a
+ * fresh one of the same program, which measures what is left.
  * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
@@ -296,10 +299,16 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#endif
 #if GPUBENCH_CUDA
 #include <dlfcn.h>
 #include <pthread.h>
@@ -903,6 +912,13 @@ typedef struct gpubench_item {
     char *key; /* what --list prints and --filter matches */
 } gpubench_item;
 
+/* The row of a case that ends the process: made before the case may do so, so
+ * that what is left to do then needs no memory. The reason goes in at split. */
+typedef struct gpubench_guilty {
+    char *text; /* with room for GPUBENCH_REASON_BYTES more */
+    size_t bytes, split;
+} gpubench_guilty;
+
 /* A case while it is measured in one mode. */
 typedef struct gpubench_live {
     const gpubench_item *item;
@@ -921,6 +937,7 @@ typedef struct gpubench_live {
     uint64_t device_bytes, needed_bytes, free_bytes;
     double sm_mhz, mem_mhz, temperature_c, power_w, energy_mj;
     void *graph; /* the backend's: what graph mode replays */
+    gpubench_guilty guilty;
 } gpubench_live;
 
 typedef struct gpubench_allocation {
@@ -980,6 +997,28 @@ typedef struct gpubench_settings {
     unsigned modes;
 } gpubench_settings;
 
+/* Where finished rows go at once, as CSV. */
+typedef struct gpubench_journal {
+    int file;      /* -1: nowhere */
+    int is_stream; /* somebody else's: it keeps its name and its length */
+    char *path;    /* what it is to be called; NULL: not this process's to name */
+    char *partial; /* what it is called until then; NULL: path already */
+    int renamed;   /* from partial to path */
+    int old;       /* the file that it will replace, locked; -1: none */
+    size_t rows;
+    int error; /* errno of the first row that could not be written */
+} gpubench_journal;
+
+/* How to become a fresh process of the same program. */
+typedef struct gpubench_restart {
+    const char *why_not; /* NULL: it can be done */
+    char *program, **command, **environment;
+    char *command_text;
+    char **next_environment; /* the same and what the fresh process is told */
+    char *told[4];
+    sigset_t mask;
+} gpubench_restart;
+
 struct gpubench {
     char *suite;
     char **argv;
@@ -1011,11 +1050,18 @@ struct gpubench {
     int samples_lost;        /* they could not be written */
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
-    char *rows_path; /* where the processes of one invocation leave their rows, or NULL */
+    int rows_file;   /* a file without a name that goes from process to process, or -1 */
+    int rows_error;  /* errno of the first row that could not be written there */
+    unsigned ordinal;   /* the how manieth handle of its process */
+    uint64_t most_rows; /* that the queue can give in this run */
+    gpubench_journal journal;
+    gpubench_restart restart;
     char campaign[64];
     double last_progress_s;
     void *device_state; /* the backend's */
 };
+
+static void gpubench_keep_watch(const gpubench *bench, double now_s);
 
 static void gpubench_complain(const gpubench *bench, const char *format, va_list arguments)
 {
@@ -2398,6 +2444,7 @@ static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
 {
     double start = gpubench_now_s();
     struct timespec pause = {0, 20000};
+    gpubench_keep_watch(bench, start);
     for (;;) {
         cudaError_t code = cudaEventQuery(event);
         double waited = gpubench_now_s() - start;
@@ -3105,6 +3152,889 @@ static const gpubench_backend *gpubench_choose_backend(const gpubench_settings *
     return &gpubench_host_backend;
 }
 
+/* ==== rows on disk ======================================================== */
+
+/* Descriptors that a fresh process takes along are closed in every other
+ * program that a case starts, and are none that a closed standard output frees. */
+static int gpubench_keep_descriptor(int file)
+{
+    int kept = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 10);
+    int reason = errno;
+    if (file >= 0)
+        close(file);
+    errno = reason;
+    return kept;
+}
+
+/* Async-signal-safe. */
+static int gpubench_write_all(int file, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t done = write(file, text, bytes);
+        if (done < 0 && errno != EINTR)
+            return -1;
+        if (done > 0) {
+            text += done;
+            bytes -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+/* The descriptor that --csv names, or -1: it is a path. What standard output is
+ * already is written as it stands, because replacing a log that the shell
+ * appends to would destroy it. */
+static int gpubench_csv_stream(const char *csv)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    struct stat named, output;
+    uint64_t number;
+    size_t i;
+    if (!strcmp(csv, "-") || !strcmp(csv, "/dev/stdout"))
+        return STDOUT_FILENO;
+    if (!strcmp(csv, "/dev/stderr"))
+        return STDERR_FILENO;
+    for (i = 0; i < GPUBENCH_COUNT_OF(folders); i++)
+        if (!strncmp(csv, folders[i], strlen(folders[i])) &&
+            gpubench_parse_count(csv + strlen(folders[i]), &number) == 0 && number <= INT_MAX)
+            return (int)number;
+    if (stat(csv, &named) == 0 && fstat(STDOUT_FILENO, &output) == 0 &&
+        named.st_dev == output.st_dev && named.st_ino == output.st_ino)
+        return STDOUT_FILENO;
+    return -1;
+}
+
+/* What --csv names, links followed, and whether another file can take its
+ * place: a device or a pipe has to be written itself, and a link that leads
+ * nowhere is refused. */
+static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capacity)
+{
+    const char *csv = bench->settings.csv;
+    char real[PATH_MAX];
+    struct stat found, link;
+    int exists = stat(csv, &found) == 0, regular = exists && S_ISREG(found.st_mode);
+    snprintf(path, capacity, "%s", regular && realpath(csv, real) ? real : csv);
+    return regular || (!exists && lstat(csv, &link) != 0);
+}
+
+static int gpubench_stream_is_open(int stream)
+{
+    int flags = fcntl(stream, F_GETFL);
+    if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+        return 1;
+    errno = EBADF;
+    return 0;
+}
+
+/* Could the result be written? Found out before an hour of measuring. */
+static void gpubench_try_path(gpubench *bench)
+{
+    const char *csv = bench->settings.csv;
+    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    struct stat found;
+    int code, file;
+    if (!csv)
+        return;
+    errno = EISDIR;
+    if (gpubench_csv_stream(csv) >= 0) {
+        code = !gpubench_stream_is_open(gpubench_csv_stream(csv));
+    } else if (gpubench_resolve_csv(bench, path, sizeof path)) {
+        snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+        code = access(path, W_OK) != 0 && errno != ENOENT;
+        file = code ? -1 : open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        code = file < 0;
+        if (file >= 0) {
+            close(file);
+            unlink(temporary);
+        }
+    } else { /* opening a pipe would tell its reader that all is over */
+        code = stat(path, &found) != 0 || S_ISDIR(found.st_mode) || access(path, W_OK) != 0;
+    }
+    if (code != 0 || !*csv)
+        gpubench_usage_error(bench, "--csv '%s': %s", csv, strerror(*csv ? errno : ENOENT));
+}
+
+/* The file that is to be replaced, locked for as long as this process, and
+ * whatever it becomes or starts for --runs, lives: two that replaced one file
+ * would lose the rows of one. -1 with errno; EBUSY: another process has it. */
+static int gpubench_lock_old(const char *path)
+{
+    struct stat named, opened;
+    for (;;) {
+        int file = gpubench_keep_descriptor(open(path, O_WRONLY));
+        if (file < 0)
+            return -1;
+        if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+            close(file);
+            errno = EBUSY;
+            return -1;
+        }
+        if (stat(path, &named) == 0 && fstat(file, &opened) == 0 &&
+            named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
+            return file; /* and it was not replaced in between */
+        close(file);
+    }
+}
+
+/* FILE.partial, or a number behind it where a killed process left one. */
+static int gpubench_create_partial(gpubench *bench, const char *path)
+{
+    char name[PATH_MAX + 32];
+    unsigned number;
+    int file = -1;
+    for (number = 1; file < 0 && number < 1000; number++) {
+        snprintf(name, sizeof name, number > 1 ? "%s.partial.%u" : "%s.partial", path, number);
+        file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
+        if (file < 0 && errno != EEXIST)
+            return -1;
+        if (file < 0)
+            gpubench_message(bench, "%s holds the rows of a run that was killed; it stays there",
+                             name);
+    }
+    bench->journal.partial = gpubench_duplicate(name);
+    return file;
+}
+
+/* Straight to the path where nothing is, else beside it. -1 with errno. */
+static int gpubench_create_journal(gpubench *bench, const char *path)
+{
+    gpubench_journal *journal = &bench->journal;
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
+    if (file < 0 && errno != EEXIST)
+        return -1;
+    if (file < 0) {
+        journal->old = gpubench_lock_old(path);
+        if (journal->old < 0)
+            return -1;
+        file = gpubench_create_partial(bench, path);
+    }
+    file = gpubench_keep_descriptor(file);
+    if (file >= 0) {
+        (void)flock(file, LOCK_EX | LOCK_NB);
+        free(journal->path);
+        journal->path = gpubench_duplicate(path);
+    }
+    return file;
+}
+
+/* The row as a line of CSV, to free; the header without a row. Gives its length. */
+static size_t gpubench_row_text(const gpubench_row *row, int columns, char **text)
+{
+    size_t bytes = 0;
+    FILE *file = open_memstream(text, &bytes);
+    gpubench_must(file);
+    if (row)
+        gpubench_write_row(file, row, columns);
+    else
+        gpubench_write_header(file);
+    fclose(file);
+    gpubench_must(*text);
+    return bytes;
+}
+
+/* Whole lines only: what a full disk cut off is taken back. Async-signal-safe. */
+static void gpubench_append(gpubench_journal *journal, const char *text, size_t bytes)
+{
+    off_t end = journal->is_stream ? 0 : lseek(journal->file, 0, SEEK_END);
+    if (journal->file < 0 || journal->error || gpubench_write_all(journal->file, text, bytes) == 0)
+        return;
+    journal->error = errno;
+    if (!journal->is_stream && end >= 0 && ftruncate(journal->file, end) != 0)
+        return; /* the line stays cut, and the status tells */
+}
+
+/* What the journal is called now; NULL: not this process's to know. */
+static const char *gpubench_journal_name(const gpubench_journal *journal)
+{
+    return journal->partial && !journal->renamed ? journal->partial : journal->path;
+}
+
+static void gpubench_tell_journal_error(const gpubench *bench)
+{
+    const gpubench_journal *journal = &bench->journal;
+    const char *name = journal->rows > 0 ? gpubench_journal_name(journal) : NULL;
+    gpubench_message(bench, "--csv '%s': %s%s%s",
+                     bench->settings.csv ? bench->settings.csv : "(of all runs)",
+                     strerror(journal->error), name ? "; the rows before are in " : "",
+                     name ? name : "");
+}
+
+/* 0, or -1 after a message. */
+static int gpubench_open_journal(gpubench *bench)
+{
+    gpubench_journal *journal = &bench->journal;
+    const char *csv = bench->settings.csv;
+    char path[PATH_MAX], *header;
+    size_t bytes;
+    if (!csv || journal->file >= 0)
+        return 0;
+    journal->file = gpubench_csv_stream(csv);
+    journal->is_stream = 1;
+    if (journal->file < 0) {
+        int replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+        journal->is_stream = !replaceable;
+        journal->file = replaceable ? gpubench_create_journal(bench, path)
+                                    : gpubench_keep_descriptor(open(path, O_WRONLY | O_APPEND));
+    }
+    if (journal->file < 0) {
+        gpubench_usage_error(bench, "--csv '%s': %s", csv,
+                             errno == EBUSY ? "another process is writing it" : strerror(errno));
+        return -1;
+    }
+    bytes = gpubench_row_text(NULL, 0, &header);
+    fflush(stdout);
+    gpubench_append(journal, header, bytes);
+    free(header);
+    if (journal->error)
+        gpubench_tell_journal_error(bench);
+    return 0;
+}
+
+/* An orderly end: what holds rows takes its name, what holds none goes.
+ * Async-signal-safe. */
+static void gpubench_settle_journal(gpubench_journal *journal)
+{
+    if (journal->file < 0 || journal->is_stream || !journal->path)
+        return;
+    if (journal->rows == 0) {
+        unlink(gpubench_journal_name(journal));
+        close(journal->file);
+        journal->file = -1; /* what is measured later begins another one */
+    } else if (journal->partial && !journal->renamed && !journal->error) {
+        if (rename(journal->partial, journal->path) != 0)
+            journal->error = errno;
+        else
+            journal->renamed = 1;
+    }
+}
+
+/* Rows of other processes count, also those that could not be read back: what
+ * holds any is not thrown away. */
+static void gpubench_count_rows(gpubench *bench)
+{
+    gpubench_journal *journal = &bench->journal;
+    struct stat about;
+    char *header;
+    size_t header_bytes = gpubench_row_text(NULL, 0, &header);
+    free(header);
+    journal->rows = bench->row_count;
+    if (journal->rows == 0 && journal->file >= 0 && !journal->is_stream &&
+        fstat(journal->file, &about) == 0 && about.st_size > (off_t)header_bytes)
+        journal->rows = 1;
+}
+
+static void gpubench_free_journal(gpubench *bench)
+{
+    gpubench_journal *journal = &bench->journal;
+    if (journal->file >= 0 && !(journal->is_stream && journal->file < 10))
+        close(journal->file);
+    if (journal->old >= 0)
+        close(journal->old);
+    if (bench->rows_file >= 0)
+        close(bench->rows_file);
+    free(journal->path);
+    free(journal->partial);
+}
+
+/* ---- the rows' file: what a fresh process has to know ---- */
+
+/* In front of its rows the file says what the process that writes it is doing,
+ * for the parent under --runs, which outlives a child that is killed. */
+enum {
+    GPUBENCH_SLOT_BYTES = 65536,
+    GPUBENCH_SLOT_IDLE = 0,
+    GPUBENCH_SLOT_BUSY = 1, /* a case executes; its guilty row follows */
+    GPUBENCH_SLOT_ENDED = 2
+};
+
+typedef struct gpubench_slot {
+    int state, journal_error;
+    uint64_t most_rows;
+    size_t bytes, split;
+    char stage[16];
+} gpubench_slot;
+
+static void gpubench_write_slot(const gpubench *bench, int state, const gpubench_guilty *guilty,
+                                const char *stage)
+{
+    gpubench_slot slot;
+    memset(&slot, 0, sizeof slot);
+    slot.state = state;
+    slot.journal_error = bench->journal.error;
+    slot.most_rows = bench->most_rows;
+    if (guilty && guilty->bytes <= GPUBENCH_SLOT_BYTES - sizeof slot &&
+        pwrite(bench->rows_file, guilty->text, guilty->bytes, sizeof slot) ==
+            (ssize_t)guilty->bytes) {
+        slot.bytes = guilty->bytes;
+        slot.split = guilty->split;
+    }
+    snprintf(slot.stage, sizeof slot.stage, "%s", stage);
+    if (pwrite(bench->rows_file, &slot, sizeof slot, 0) != (ssize_t)sizeof slot)
+        return; /* then the parent knows less of a child that is killed */
+}
+
+/* Without a name, so that nothing stays however this ends. -1 with errno. */
+static int gpubench_make_rows_file(gpubench *bench)
+{
+    const char *folders[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "."};
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(folders) && bench->rows_file < 0; i++) {
+        char path[PATH_MAX];
+        int file;
+        if (!folders[i] || !*folders[i])
+            continue;
+        snprintf(path, sizeof path, "%s/gpubench.XXXXXX", folders[i]);
+        file = mkstemp(path);
+        if (file >= 0)
+            unlink(path);
+        bench->rows_file = gpubench_keep_descriptor(file);
+    }
+    if (bench->rows_file < 0)
+        return -1;
+    if (lseek(bench->rows_file, GPUBENCH_SLOT_BYTES, SEEK_SET) < 0)
+        return -1;
+    gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+    return 0;
+}
+
+/* A finished row, to every place that outlives this process. */
+static void gpubench_keep_row(gpubench *bench, const gpubench_row *row)
+{
+    int known = bench->journal.error;
+    char *text;
+    size_t bytes = gpubench_row_text(row, GPUBENCH_FILE_COLUMNS, &text);
+    if (bench->journal.is_stream)
+        fflush(stdout); /* the program's own words stay in front of the row */
+    gpubench_append(&bench->journal, text, bytes);
+    free(text);
+    bench->journal.rows += bench->journal.error == 0;
+    if (bench->journal.error && !known)
+        gpubench_tell_journal_error(bench);
+    bytes = gpubench_row_text(row, GPUBENCH_COLUMN_COUNT, &text);
+    if (bench->rows_file >= 0 && !bench->rows_error &&
+        gpubench_write_all(bench->rows_file, text, bytes) != 0) {
+        bench->rows_error = errno;
+        if (bench->is_child)
+            gpubench_message(bench, "run %llu: cannot hand on its rows: %s",
+                             (unsigned long long)bench->run, strerror(errno));
+    }
+    free(text);
+}
+
+/* ---- starting afresh ---- */
+
+#ifndef GPUBENCH_PROC_SELF
+#define GPUBENCH_PROC_SELF "/proc/self"
+#endif
+
+/* Set for the processes that this one starts, or becomes, and taken out of the
+ * environment by them: what a case starts is none of them. */
+#define GPUBENCH_ENV "GPUBENCH_INTERNAL_"
+#define GPUBENCH_ENV_RUN GPUBENCH_ENV "RUN"
+#define GPUBENCH_ENV_ROWS GPUBENCH_ENV "ROWS"
+#define GPUBENCH_ENV_JOURNAL GPUBENCH_ENV "JOURNAL"
+#define GPUBENCH_ENV_CAMPAIGN GPUBENCH_ENV "CAMPAIGN"
+
+extern char **environ;
+
+/* The path of this program, to free; NULL if it cannot be known. */
+static char *gpubench_find_program(const gpubench *bench)
+{
+    char real[PATH_MAX];
+    const char *name = bench->argv[0];
+    if (access(GPUBENCH_PROC_SELF "/exe", X_OK) == 0)
+        return gpubench_duplicate(GPUBENCH_PROC_SELF "/exe");
+#ifdef __linux__
+    if (getauxval(AT_EXECFN))
+        name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+#endif
+    if (!name || !strchr(name, '/') || !realpath(name, real))
+        return NULL;
+    return gpubench_duplicate(real);
+}
+
+/* The whole command line, also when the program gave gpubench_open a part of
+ * it only. Where the system does not tell, that part. */
+static void gpubench_find_command(const gpubench *bench, gpubench_restart *restart)
+{
+    FILE *file = fopen(GPUBENCH_PROC_SELF "/cmdline", "r");
+    size_t bytes = 0, capacity = 256, count = 0, i;
+    char *text = (char *)gpubench_must(malloc(capacity));
+    int c;
+    while (file && (c = getc(file)) != EOF) {
+        if (bytes + 1 == capacity)
+            text = (char *)gpubench_must(realloc(text, capacity *= 2));
+        text[bytes++] = (char)c;
+        count += c == '\0';
+    }
+    text[bytes] = '\0';
+    if (file)
+        fclose(file);
+    restart->command_text = text;
+    if (count == 0)
+        while (bench->argv[count])
+            count++;
+    restart->command = (char **)gpubench_must(calloc(count + 1, sizeof *restart->command));
+    for (i = 0; i < count; i++) {
+        restart->command[i] = bytes > 0 ? text : bench->argv[i];
+        text += bytes > 0 ? strlen(text) + 1 : 0;
+    }
+}
+
+/* As it was before the program changed it, without what is meant for this
+ * process only. */
+static char **gpubench_copy_environment(void)
+{
+    size_t count = 0, used = 0, i;
+    char **copy;
+    while (environ && environ[count])
+        count++;
+    copy = (char **)gpubench_must(calloc(count + 1, sizeof *copy));
+    for (i = 0; i < count; i++)
+        if (strncmp(environ[i], GPUBENCH_ENV, sizeof GPUBENCH_ENV - 1) != 0)
+            copy[used++] = gpubench_duplicate(environ[i]);
+    return copy;
+}
+
+static void gpubench_free_restart(gpubench_restart *restart)
+{
+    size_t i;
+    for (i = 0; restart->environment[i]; i++)
+        free(restart->environment[i]);
+    for (i = 0; i < GPUBENCH_COUNT_OF(restart->told); i++)
+        free(restart->told[i]);
+    free(restart->program);
+    free(restart->command);
+    free(restart->command_text);
+    free(restart->environment);
+    free(restart->next_environment);
+}
+
+static char *gpubench_assignment(const char *name, const char *value)
+{
+    size_t bytes = strlen(name) + strlen(value) + 2;
+    char *text = (char *)gpubench_must(malloc(bytes));
+    snprintf(text, bytes, "%s=%s", name, value);
+    return text;
+}
+
+/* What gpubench_replace_process needs, made where memory may be had. run 0: no child. */
+static void gpubench_prepare_restart(gpubench *bench, uint64_t run)
+{
+    gpubench_restart *restart = &bench->restart;
+    const gpubench_journal *journal = &bench->journal;
+    char text[128];
+    size_t count = 0, i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(restart->told); i++) {
+        free(restart->told[i]);
+        restart->told[i] = NULL;
+    }
+    snprintf(text, sizeof text, "%u %d %d %d %d", bench->ordinal, bench->rows_file, journal->file,
+             journal->is_stream, journal->old);
+    restart->told[0] = gpubench_assignment(GPUBENCH_ENV_ROWS, text);
+    restart->told[1] = gpubench_assignment(GPUBENCH_ENV_CAMPAIGN, bench->campaign);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)run);
+    if (run > 0)
+        restart->told[2] = gpubench_assignment(GPUBENCH_ENV_RUN, text);
+    else if (journal->partial && !journal->renamed)
+        restart->told[2] = gpubench_assignment(GPUBENCH_ENV_JOURNAL, journal->partial);
+    while (restart->environment[count])
+        count++;
+    free(restart->next_environment);
+    restart->next_environment =
+        (char **)gpubench_must(calloc(count + 4, sizeof *restart->next_environment));
+    memcpy(restart->next_environment, restart->environment, count * sizeof(char *));
+    memcpy(restart->next_environment + count, restart->told, 3 * sizeof(char *));
+}
+
+static void gpubench_set_alarm(double seconds)
+{
+    struct itimerval timer;
+    memset(&timer, 0, sizeof timer);
+    timer.it_value.tv_sec = (time_t)seconds;
+    timer.it_value.tv_usec = (suseconds_t)((seconds - (double)timer.it_value.tv_sec) * 1e6);
+    if (seconds > 0 && timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
+        timer.it_value.tv_usec = 1;
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Becomes a fresh process of the same program that knows the rows so far.
+ * Returns if that fails. Async-signal-safe. */
+static void gpubench_replace_process(const gpubench *bench)
+{
+    const gpubench_journal *journal = &bench->journal;
+    if (bench->rows_file < 0 || bench->rows_error || bench->restart.why_not) {
+        errno = bench->rows_error ? bench->rows_error : ENOSYS;
+        return;
+    }
+    fcntl(bench->rows_file, F_SETFD, 0);
+    if (journal->file >= 0)
+        fcntl(journal->file, F_SETFD, 0);
+    if (journal->old >= 0)
+        fcntl(journal->old, F_SETFD, 0);
+    sigprocmask(SIG_SETMASK, &bench->restart.mask, NULL);
+    execve(bench->restart.program, bench->restart.command, bench->restart.next_environment);
+}
+
+/* ==== a case that ends the process ======================================== */
+
+enum { GPUBENCH_REASON_BYTES = 256 };
+
+/* Whose function executes, and which. */
+typedef struct gpubench_watch {
+    gpubench_live *live; /* NULL: none of a case's */
+    const char *stage;
+} gpubench_watch;
+
+/* The signals that would end the process. */
+static const struct gpubench_signal {
+    int number, is_fault; /* of the case that executes */
+    const char *name;
+} gpubench_signals[] = {
+    {SIGALRM, 1, "Alarm clock"}, /* ours, in front: gpubench_has_alarm */
+    {SIGSEGV, 1, "Segmentation fault"}, {SIGBUS, 1, "Bus error"},
+    {SIGFPE, 1, "Floating point exception"}, {SIGILL, 1, "Illegal instruction"},
+    {SIGABRT, 1, "Aborted"}, {SIGTRAP, 1, "Trace/breakpoint trap"},
+    {SIGINT, 0, ""}, {SIGTERM, 0, ""}, {SIGHUP, 0, ""}, {SIGQUIT, 0, ""}, {SIGPIPE, 0, ""},
+    {SIGXCPU, 0, ""}};
+
+/* What a signal's handler and the end of the process can see. */
+static gpubench *gpubench_guarded; /* the handle that is measuring, or NULL */
+static gpubench_watch gpubench_watched;
+static struct gpubench_guard {
+    pid_t pid; /* a process that a case forks is not guarded */
+    volatile sig_atomic_t dying;
+    int taken[GPUBENCH_COUNT_OF(gpubench_signals)];
+    int own_stack;
+    char *stack;
+    const gpubench_live *told; /* whom the parent knows to be executing */
+    double armed_s; /* when the alarm was set last */
+    char time_out[96];
+} gpubench_guard;
+
+static int gpubench_has_alarm(void)
+{
+    return gpubench_guard.taken[0];
+}
+
+static void gpubench_fill_identity(const gpubench *bench, const gpubench_live *live,
+                                   gpubench_row *row);
+static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row);
+
+/* A row of the case as it would be if its stage ended the process. */
+static void gpubench_prepare_guilty(const gpubench *bench, gpubench_live *live)
+{
+    static const char mark[] = "reason=\001";
+    gpubench_guilty *guilty = &live->guilty;
+    char flags[sizeof live->flags + sizeof mark + 1], *text, *at;
+    gpubench_row row;
+    size_t bytes;
+    memset(&row, 0, sizeof row);
+    gpubench_fill_identity(bench, live, &row);
+    gpubench_fill_machine(bench, &row);
+    snprintf(flags, sizeof flags, "%s%s%s", live->flags, *live->flags ? " " : "", mark);
+    gpubench_set_text(&row, GPUBENCH_COLUMN_flags, flags);
+    gpubench_set_text(&row, GPUBENCH_COLUMN_status, "failed");
+    gpubench_set_count(&row, GPUBENCH_COLUMN_order, bench->order + 1);
+    bytes = gpubench_row_text(&row, GPUBENCH_FILE_COLUMNS, &text);
+    gpubench_free_row(&row);
+    at = strstr(text, mark) + sizeof mark - 2;
+    memmove(at, at + 1, strlen(at)); /* the byte that marks the place */
+    free(guilty->text);
+    guilty->split = (size_t)(at - text);
+    guilty->bytes = bytes - 1;
+    guilty->text = (char *)gpubench_must(realloc(text, bytes + GPUBENCH_REASON_BYTES));
+}
+
+/* Appends to a text of capacity bytes. Async-signal-safe. */
+static void gpubench_join(char *text, size_t capacity, const char *more)
+{
+    size_t length = strlen(text), i;
+    for (i = 0; more[i] && length + i + 1 < capacity; i++)
+        text[length + i] = more[i];
+    text[length + i] = '\0';
+}
+
+/* "ended by signal 6 (Aborted)"; without a name where that is not known.
+ * Async-signal-safe. */
+static void gpubench_name_signal(char *text, size_t capacity, int number)
+{
+    char digits[2] = "";
+    size_t i;
+    gpubench_join(text, capacity, "ended by signal ");
+    for (i = number > 9 ? 10 : 1; i > 0; i /= 10) {
+        digits[0] = (char)('0' + number / (int)i % 10);
+        gpubench_join(text, capacity, digits);
+    }
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++)
+        if (gpubench_signals[i].number == number && *gpubench_signals[i].name) {
+            gpubench_join(text, capacity, " (");
+            gpubench_join(text, capacity, gpubench_signals[i].name);
+            gpubench_join(text, capacity, ")");
+        }
+}
+
+/* Writes the row of the case that ends the process, and says so.
+ * Async-signal-safe. */
+static void gpubench_condemn(gpubench *bench, gpubench_guilty *guilty, const char *name,
+                             const char *stage, const char *why)
+{
+    char reason[GPUBENCH_REASON_BYTES - 2] = "", words[2 * GPUBENCH_REASON_BYTES + 512] = "";
+    size_t length, i;
+    gpubench_join(reason, sizeof reason, stage);
+    gpubench_join(reason, sizeof reason, ": ");
+    gpubench_join(reason, sizeof reason, why);
+    gpubench_join(words, sizeof words, bench->suite);
+    gpubench_join(words, sizeof words - GPUBENCH_REASON_BYTES - 16, ": ");
+    gpubench_join(words, sizeof words - GPUBENCH_REASON_BYTES - 16, name);
+    gpubench_join(words, sizeof words, ": failed: ");
+    gpubench_join(words, sizeof words, reason);
+    gpubench_join(words, sizeof words, "\n");
+    (void)gpubench_write_all(STDERR_FILENO, words, strlen(words));
+    length = strlen(reason);
+    for (i = 0; i < length; i++)
+        if (reason[i] == ' ')
+            reason[i] = '_';
+    memmove(guilty->text + guilty->split + length, guilty->text + guilty->split,
+            guilty->bytes - guilty->split);
+    memcpy(guilty->text + guilty->split, reason, length);
+    length += guilty->bytes;
+    gpubench_append(&bench->journal, guilty->text, length);
+    bench->journal.rows += bench->journal.error == 0;
+    guilty->text[length - 1] = ','; /* the columns that files do not have */
+    guilty->text[length] = '\n';
+    if (bench->rows_file >= 0 &&
+        gpubench_write_all(bench->rows_file, guilty->text, length + 1) != 0)
+        bench->rows_error = errno;
+}
+
+/* Blames the case that executes and goes on without it in a fresh process.
+ * Returns if that cannot be. A program whose cases are called otherwise in
+ * each process would never end: it gets no more rows than it has cases. */
+static void gpubench_condemn_watched(gpubench *bench, const char *why)
+{
+    gpubench_live *live = gpubench_watched.live;
+    gpubench_watched.live = NULL;
+    if (gpubench_has_alarm())
+        gpubench_set_alarm(0);
+    gpubench_condemn(bench, &live->guilty, live->item->key, gpubench_watched.stage, why);
+    if (bench->order < bench->most_rows)
+        gpubench_replace_process(bench);
+}
+
+/* What was measured takes its names, however this ends. Async-signal-safe. */
+static void gpubench_settle_files(gpubench *bench)
+{
+    gpubench_settle_journal(&bench->journal);
+    if (bench->samples_temporary && !bench->is_child && !bench->samples_lost)
+        (void)rename(bench->samples_temporary, bench->samples_path);
+}
+
+static void gpubench_die_of(int number)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, NULL);
+    raise(number); /* comes when the handler returns */
+}
+
+static void gpubench_on_signal(int number)
+{
+    gpubench *bench = gpubench_guarded;
+    int kept = errno, guarded = bench && gpubench_guard.pid == getpid();
+    size_t i = 0;
+    if (number == SIGALRM && guarded && !gpubench_watched.live) {
+        errno = kept;
+        return; /* it was set for what has ended */
+    }
+    while (gpubench_signals[i].number != number)
+        i++;
+    if (guarded && gpubench_signals[i].is_fault && gpubench_watched.live && !gpubench_guard.dying) {
+        char why[64] = "";
+        gpubench_guard.dying = 1;
+        gpubench_name_signal(why, sizeof why, number);
+        gpubench_condemn_watched(bench, number == SIGALRM ? gpubench_guard.time_out : why);
+    }
+    if (guarded)
+        gpubench_settle_files(bench);
+    gpubench_die_of(number);
+}
+
+/* exit, or a return from main: ours to look at if a case called it, or if rows
+ * wait for their name. */
+static void gpubench_on_exit(int status, int is_known)
+{
+    gpubench *bench = gpubench_guarded;
+    char why[64];
+    if (!bench || gpubench_guard.pid != getpid())
+        return;
+    if (gpubench_watched.live && !gpubench_guard.dying) {
+        gpubench_guard.dying = 1;
+        snprintf(why, sizeof why, is_known ? "called exit(%d)" : "called exit", status);
+        fflush(NULL);
+        gpubench_condemn_watched(bench, why);
+        gpubench_settle_files(bench);
+        _exit(status != 0 ? status : 1);
+    }
+    gpubench_settle_files(bench);
+}
+
+#if defined(__GLIBC__)
+#ifndef __USE_MISC
+extern int on_exit(void (*function)(int status, void *argument), void *argument);
+#endif
+
+static void gpubench_at_exit(int status, void *argument)
+{
+    (void)argument;
+    gpubench_on_exit(status, 1);
+}
+
+static void gpubench_watch_exit(void)
+{
+    (void)on_exit(gpubench_at_exit, NULL);
+}
+#else
+static void gpubench_at_exit(void)
+{
+    gpubench_on_exit(0, 0);
+}
+
+static void gpubench_watch_exit(void)
+{
+    (void)atexit(gpubench_at_exit);
+}
+#endif
+
+/* A stack that overflowed cannot hold its signal's handler. */
+static void gpubench_guard_stack(void)
+{
+    enum { STACK_BYTES = 65536 };
+    stack_t stack;
+    if (sigaltstack(NULL, &stack) != 0 || !(stack.ss_flags & SS_DISABLE))
+        return;
+    memset(&stack, 0, sizeof stack);
+    gpubench_guard.stack = (char *)gpubench_must(malloc(STACK_BYTES));
+    stack.ss_sp = gpubench_guard.stack;
+    stack.ss_size = STACK_BYTES;
+    gpubench_guard.own_stack = sigaltstack(&stack, NULL) == 0;
+}
+
+static void gpubench_guard_stop(void)
+{
+    struct sigaction action;
+    stack_t stack;
+    size_t i;
+    if (gpubench_has_alarm())
+        gpubench_set_alarm(0);
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++)
+        if (gpubench_guard.taken[i] && sigaction(gpubench_signals[i].number, NULL, &action) == 0 &&
+            !(action.sa_flags & SA_SIGINFO) && action.sa_handler == gpubench_on_signal) {
+            action.sa_handler = SIG_DFL;
+            sigaction(gpubench_signals[i].number, &action, NULL);
+        }
+    if (gpubench_guard.own_stack) {
+        memset(&stack, 0, sizeof stack);
+        stack.ss_flags = SS_DISABLE;
+        sigaltstack(&stack, NULL);
+    }
+    free(gpubench_guard.stack);
+    gpubench_guard.stack = NULL;
+    gpubench_guarded = NULL;
+}
+
+/* While measuring, signals that would end the process are taken; what the
+ * program, or a sanitizer, handles itself, or ignores, is left alone. */
+static void gpubench_guard_start(gpubench *bench)
+{
+    struct sigaction action, before;
+    struct itimerval timer;
+    size_t i;
+    if (gpubench_guarded) /* an exception left another handle's measuring */
+        gpubench_guard_stop();
+    memset(&gpubench_guard, 0, sizeof gpubench_guard);
+    gpubench_guard.pid = getpid();
+    snprintf(gpubench_guard.time_out, sizeof gpubench_guard.time_out,
+             "not finished after %g s (--timeout)", bench->settings.timeout_s);
+    gpubench_watched.live = NULL;
+    gpubench_guarded = bench;
+    gpubench_guard_stack();
+    memset(&action, 0, sizeof action);
+    action.sa_handler = gpubench_on_signal;
+    action.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigfillset(&action.sa_mask);
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++) {
+        int number = gpubench_signals[i].number;
+        if (sigaction(number, NULL, &before) != 0 || (before.sa_flags & SA_SIGINFO) ||
+            before.sa_handler != SIG_DFL)
+            continue;
+        if (number == SIGALRM && (getitimer(ITIMER_REAL, &timer) != 0 ||
+                                  timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0))
+            continue;
+        gpubench_guard.taken[i] = sigaction(number, &action, NULL) == 0;
+    }
+}
+
+/* In front of what a case's own functions do; gpubench_leave stands behind it. */
+static void gpubench_enter(const gpubench *bench, gpubench_live *live, const char *stage)
+{
+    if (gpubench_guarded != bench)
+        return;
+    gpubench_prepare_guilty(bench, live);
+    if (bench->is_child)
+        gpubench_write_slot(bench, GPUBENCH_SLOT_BUSY, &live->guilty, stage);
+    gpubench_guard.told = live;
+    if (gpubench_has_alarm()) /* the first runs are several: see gpubench_keep_watch */
+        gpubench_set_alarm((strcmp(stage, "run") ? 1 : 1.75) * bench->settings.timeout_s);
+    gpubench_guard.armed_s = gpubench_now_s();
+    gpubench_watched.stage = stage;
+    gpubench_watched.live = live;
+}
+
+static void gpubench_leave(const gpubench *bench)
+{
+    if (gpubench_guarded != bench)
+        return;
+    gpubench_watched.live = NULL;
+    if (gpubench_has_alarm())
+        gpubench_set_alarm(0);
+    gpubench_guard.armed_s = 0;
+    gpubench_guard.told = NULL;
+    if (bench->is_child)
+        gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+}
+
+/* What executes makes headway: its time begins anew. The alarm is set seldom,
+ * as this stands in front of each sample, and late enough that a wait that
+ * ends by --timeout itself ends first. */
+static void gpubench_keep_watch(const gpubench *bench, double now_s)
+{
+    double timeout_s = bench->settings.timeout_s;
+    if (gpubench_guarded != bench || !gpubench_has_alarm() ||
+        now_s - gpubench_guard.armed_s < 0.5 * timeout_s)
+        return;
+    gpubench_set_alarm(1.75 * timeout_s);
+    gpubench_guard.armed_s = now_s;
+}
+
+/* gpubench_enter for one sample of many: a system call only where the case is
+ * another one than before. What it gives is to be put back into
+ * gpubench_watched behind the sample. */
+static gpubench_watch gpubench_watch_run(const gpubench *bench, gpubench_live *live, double now_s)
+{
+    gpubench_watch before = gpubench_watched;
+    if (gpubench_guarded != bench || !live->guilty.text)
+        return before;
+    gpubench_keep_watch(bench, now_s);
+    if (bench->is_child && gpubench_guard.told != live)
+        gpubench_write_slot(bench, GPUBENCH_SLOT_BUSY, &live->guilty, "run");
+    gpubench_guard.told = live;
+    gpubench_watched.stage = "run";
+    gpubench_watched.live = live;
+    return before;
+}
+
 /* ==== measuring =========================================================== */
 
 static const char *gpubench_mode_name(unsigned mode)
@@ -3131,9 +4061,11 @@ static void gpubench_keep_sample(gpubench_live *live, double us)
 static double gpubench_take(gpubench *bench, gpubench_live *live)
 {
     double us = 0, start = gpubench_now_s();
+    gpubench_watch before = gpubench_watch_run(bench, live, start);
     int code;
     bench->current = live;
     code = bench->backend->sample(bench, live, &us);
+    gpubench_watched = before;
     live->spent_s += gpubench_now_s() - start;
     if (code != 0) {
         gpubench_blame(bench, live, code, "run");
@@ -3331,10 +4263,12 @@ static void gpubench_set_up(gpubench *bench, gpubench_live *live)
     before = bench->backend->free_bytes();
     bench->current = live;
     live->set_up = 1;
+    gpubench_enter(bench, live, "setup");
     if (code == 0 && one->setup)
         code = one->setup(one->context, bench);
     if (code == 0)
         code = bench->backend->finish(bench);
+    gpubench_leave(bench);
     after = bench->backend->free_bytes();
     if (bench->backend != &gpubench_host_backend && before > after + live->device_bytes)
         live->device_bytes = before - after;
@@ -3348,7 +4282,9 @@ static void gpubench_begin(gpubench *bench, gpubench_live *live)
     bench->current = live;
     live->batch = 1;
     live->begun = 1;
+    gpubench_enter(bench, live, "run");
     code = bench->backend->begin(bench, live);
+    gpubench_leave(bench);
     if (code != 0) {
         gpubench_blame(bench, live, code, "first execution");
         return;
@@ -3480,8 +4416,10 @@ static void gpubench_verify(gpubench *bench, gpubench_live *live, int in_group)
     uint64_t batch = live->batch;
     int code;
     bench->current = live;
+    gpubench_enter(bench, live, "verify");
     code = gpubench_settle_outputs(bench, live, in_group);
     live->batch = batch;
+    gpubench_enter(bench, live, "verify"); /* its own time begins */
     if (code == 0 && !live->status)
         code = gpubench_check_guards(bench, live);
     if (code == 0 && !live->status && one->verify)
@@ -3490,6 +4428,7 @@ static void gpubench_verify(gpubench *bench, gpubench_live *live, int in_group)
         code = GPUBENCH_MISMATCH;
     if (code == 0)
         code = bench->backend->finish(bench);
+    gpubench_leave(bench);
     if (code != 0)
         gpubench_blame(bench, live, code, "verify");
 }
@@ -3498,12 +4437,14 @@ static void gpubench_tear_down(gpubench *bench, gpubench_live *live)
 {
     const gpubench_case *one = &live->item->one;
     bench->current = live;
+    gpubench_enter(bench, live, "teardown");
     if (live->begun)
         bench->backend->end(live);
     if (live->set_up && one->teardown)
         one->teardown(one->context);
     gpubench_release_memory(bench, live);
     (void)bench->backend->finish(bench); /* an error of teardown's is not the next case's */
+    gpubench_leave(bench);
     bench->current = NULL;
 }
 
@@ -3777,7 +4718,7 @@ static void gpubench_open_samples(gpubench *bench)
     snprintf(name, sizeof name, "%s.%ld.samples.tmp", real,
              (long)(bench->is_child ? getppid() : getpid()));
     bench->samples_temporary = gpubench_duplicate(name);
-    if (!bench->is_child && !bench->rows_path)
+    if (!bench->is_child && bench->rows_file < 0)
         unlink(name); /* of another process that had this id */
     slash = strrchr(real, '/');
     snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - real) + 1 : 2, slash ? real : "./");
@@ -3860,6 +4801,7 @@ static void gpubench_report_live(gpubench *bench, gpubench_live *live)
         gpubench_fill_state(live, row);
         gpubench_keep_samples(bench, live, row);
     }
+    gpubench_keep_row(bench, row);
 }
 
 /* ==== one group in one mode =============================================== */
@@ -3979,6 +4921,7 @@ static void gpubench_measure_unit(gpubench *bench, const gpubench_item *items, s
         else if (!bench->lost || lives[i].status)
             gpubench_report_live(bench, &lives[i]);
         free(lives[i].samples);
+        free(lives[i].guilty.text);
     }
     for (i = 0; i < again_count && !bench->lost; i++)
         gpubench_measure_unit(bench, again[i], 1, mode);
@@ -4271,50 +5214,206 @@ static void gpubench_print_table(const gpubench *bench, FILE *file)
     free(values);
 }
 
-/* ==== the file ============================================================ */
+/* ==== processes =========================================================== */
 
-/* What --csv names, links followed, and whether a temporary file can take its
- * place: a device or a pipe has to be written itself, and a link that leads
- * nowhere is refused. */
-static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capacity)
+/* Reads the rows' file without moving where it is written next. */
+static void gpubench_import_rows(gpubench *bench)
 {
-    const char *csv = bench->settings.csv;
-    char real[PATH_MAX];
-    struct stat found, link;
-    int exists = stat(csv, &found) == 0, regular = exists && S_ISREG(found.st_mode);
-    snprintf(path, capacity, "%s", regular && realpath(csv, real) ? real : csv);
-    return regular || (!exists && lstat(csv, &link) != 0);
-}
-
-static void gpubench_temporary_path(const char *path, char *temporary, size_t capacity)
-{
-    snprintf(temporary, capacity, "%s.%ld.tmp", path, (long)getpid());
-}
-
-/* Could the result be written? Found out before an hour of measuring. */
-static void gpubench_try_path(gpubench *bench)
-{
-    const char *csv = bench->settings.csv;
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
-    struct stat found;
-    int code, file;
-    if (!csv || !strcmp(csv, "-"))
+    struct stat about;
+    size_t bytes = 0;
+    char *text;
+    FILE *file;
+    if (fstat(bench->rows_file, &about) == 0 && about.st_size > GPUBENCH_SLOT_BYTES)
+        bytes = (size_t)about.st_size - GPUBENCH_SLOT_BYTES;
+    if (bytes == 0)
         return;
-    errno = EISDIR;
-    if (gpubench_resolve_csv(bench, path, sizeof path)) {
-        gpubench_temporary_path(path, temporary, sizeof temporary);
-        code = access(path, W_OK) != 0 && errno != ENOENT;
-        file = code ? -1 : open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        code = file < 0;
-        if (file >= 0) {
-            close(file);
-            unlink(temporary);
-        }
-    } else { /* opening a pipe would tell its reader that all is over */
-        code = stat(path, &found) != 0 || S_ISDIR(found.st_mode) || access(path, W_OK) != 0;
+    text = (char *)gpubench_must(malloc(bytes));
+    if (pread(bench->rows_file, text, bytes, GPUBENCH_SLOT_BYTES) != (ssize_t)bytes ||
+        !(file = fmemopen(text, bytes, "r"))) {
+        gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
+        free(text);
+        return;
     }
-    if (code != 0 || !*csv)
-        gpubench_usage_error(bench, "--csv '%s': %s", csv, strerror(*csv ? errno : ENOENT));
+    while (gpubench_read_row(file, gpubench_new_row(bench))) {
+        const gpubench_row *row = &bench->rows[bench->row_count - 1];
+        bench->failed |= gpubench_is_failure(gpubench_text(row, GPUBENCH_COLUMN_status));
+        bench->order += gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run;
+    }
+    bench->row_count--;
+    bench->rows_imported = bench->row_count;
+    fclose(file);
+    free(text);
+}
+
+/* 0, or -1 after a message. */
+static int gpubench_start_rows(gpubench *bench)
+{
+    size_t i;
+    unsigned mode;
+    bench->most_rows = 0;
+    for (i = 0; i < bench->item_count; i++)
+        for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2)
+            bench->most_rows += (gpubench_modes_of(bench, &bench->items[i]) & mode) != 0;
+    if (bench->rows_file < 0)
+        (void)gpubench_make_rows_file(bench); /* without it no case is survived */
+    if (gpubench_open_journal(bench) != 0)
+        return -1;
+    gpubench_prepare_restart(bench, bench->is_child ? bench->run : 0);
+    gpubench_guard_start(bench);
+    return 0;
+}
+
+static void gpubench_stop_rows(gpubench *bench)
+{
+    if (gpubench_guarded == bench)
+        gpubench_guard_stop();
+    gpubench_settle_journal(&bench->journal);
+}
+
+/* A context that an error destroyed is lost for the process, so the process
+ * replaces itself: the new one knows the rows so far and measures the rest. */
+static void gpubench_start_over(gpubench *bench)
+{
+    bench->failed = 1;
+    if (bench->row_count == bench->rows_imported || bench->order > bench->most_rows) {
+        gpubench_message(bench, "the GPU does not recover: the other cases are not measured");
+        return; /* no progress: starting over would never end */
+    }
+    gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
+    fflush(NULL);
+    gpubench_replace_process(bench);
+    gpubench_message(bench, "cannot start afresh: %s",
+                     bench->restart.why_not ? bench->restart.why_not : strerror(errno));
+}
+
+static volatile sig_atomic_t gpubench_interrupted; /* the signal that wants this to end */
+static volatile sig_atomic_t gpubench_interruptions;
+static volatile pid_t gpubench_child; /* the run that is under way; 0: none */
+
+/* The child ends by the same signal; whoever asks twice does not want to wait. */
+static void gpubench_interrupt(int number)
+{
+    int kept = errno;
+    gpubench_interrupted = number;
+    gpubench_interruptions = gpubench_interruptions + 1;
+    if (gpubench_child > 0)
+        kill(gpubench_child, gpubench_interruptions > 1 ? SIGKILL : number);
+    errno = kept;
+}
+
+static const int gpubench_ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/* From one disposition to another; what the program chose itself stays. */
+static void gpubench_change_interrupts(void (*from)(int), void (*to)(int))
+{
+    struct sigaction action;
+    size_t i;
+    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_ends); i++)
+        if (sigaction(gpubench_ends[i], NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+            action.sa_handler == from) {
+            action.sa_handler = to;
+            action.sa_flags = 0;
+            sigaction(gpubench_ends[i], &action, NULL);
+        }
+}
+
+/* The forked child, until it is a fresh process. It dies with its parent: an
+ * orphan would go on measuring for nobody. */
+static void gpubench_become_run(const gpubench *bench, pid_t parent)
+{
+    gpubench_change_interrupts(gpubench_interrupt, SIG_DFL);
+#ifdef __linux__
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() == parent)
+        gpubench_replace_process(bench);
+    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
+    _exit(2);
+}
+
+/* A process for the run; its status as waitpid gives it, or -1 after a message. */
+static int gpubench_wait_for_run(gpubench *bench, uint64_t run)
+{
+    sigset_t all, before;
+    int status = 0;
+    pid_t parent = getpid(), child;
+    gpubench_prepare_restart(bench, run);
+    gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+    fflush(NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* a signal must find the child's number */
+    child = fork();
+    if (child == 0)
+        gpubench_become_run(bench, parent);
+    gpubench_child = child;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    while (child > 0 && waitpid(child, &status, 0) != child && errno == EINTR)
+        continue;
+    gpubench_child = 0;
+    if (child < 0)
+        gpubench_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
+                         strerror(errno));
+    return child < 0 ? -1 : status;
+}
+
+/* A child that ended inside a case and could not say so: by _exit, by SIGKILL
+ * (which is how Linux gets memory back), by a sanitizer. Its row is written for
+ * it. 0: there was none. */
+static int gpubench_condemn_for_child(gpubench *bench, const gpubench_slot *slot, int status)
+{
+    gpubench_guilty guilty = {NULL, 0, 0};
+    char why[64] = "";
+    if (slot->state != GPUBENCH_SLOT_BUSY || slot->bytes == 0)
+        return 0;
+    guilty.bytes = slot->bytes;
+    guilty.split = slot->split;
+    guilty.text = (char *)gpubench_must(malloc(slot->bytes + GPUBENCH_REASON_BYTES));
+    if (pread(bench->rows_file, guilty.text, slot->bytes, sizeof *slot) != (ssize_t)slot->bytes) {
+        free(guilty.text);
+        return 0;
+    }
+    if (WIFSIGNALED(status))
+        gpubench_name_signal(why, sizeof why, WTERMSIG(status));
+    else
+        snprintf(why, sizeof why, "ended the process with status %d", WEXITSTATUS(status));
+    gpubench_condemn(bench, &guilty, "a case", slot->stage, why);
+    free(guilty.text);
+    return 1;
+}
+
+static int gpubench_asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT ||
+           number == SIGPIPE;
+}
+
+/* One run in fresh processes, as many as its cases cost. Its exit status, or 1
+ * if it was ended. */
+static int gpubench_spawn_run(gpubench *bench, uint64_t run)
+{
+    uint64_t attempt = 0;
+    for (;;) {
+        gpubench_slot slot;
+        int status = gpubench_wait_for_run(bench, run);
+        if (status == -1 || pread(bench->rows_file, &slot, sizeof slot, 0) != (ssize_t)sizeof slot)
+            return 2;
+        bench->journal.error = slot.journal_error;
+        if (WIFEXITED(status) && slot.state == GPUBENCH_SLOT_ENDED)
+            return WEXITSTATUS(status);
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
+            gpubench_interrupted = SIGPIPE;
+        if (!gpubench_interrupted &&
+            !(WIFSIGNALED(status) && gpubench_asks_to_end(WTERMSIG(status))) &&
+            attempt++ < slot.most_rows && gpubench_condemn_for_child(bench, &slot, status))
+            continue;
+        if (WIFSIGNALED(status))
+            gpubench_message(bench, "run %llu: ended by signal %d", (unsigned long long)run,
+                             WTERMSIG(status));
+        else
+            gpubench_message(bench, "run %llu: ended early with status %d",
+                             (unsigned long long)run, WEXITSTATUS(status));
+        return WIFEXITED(status) && WEXITSTATUS(status) > 1 ? 2 : 1;
+    }
 }
 
 static int gpubench_write_rows(const gpubench *bench, FILE *file)
@@ -4326,194 +5425,42 @@ static int gpubench_write_rows(const gpubench *bench, FILE *file)
     return fflush(file) != 0 || ferror(file) ? -1 : 0;
 }
 
-/* To a temporary file that then takes the name: whoever reads the name sees
- * the old rows or all new ones. */
-static int gpubench_replace_file(const gpubench *bench, const char *path, int replaceable)
+/* Do the rows go where standard output goes? Then the table must not. */
+static int gpubench_rows_fill_stdout(const gpubench *bench)
 {
-    char temporary[PATH_MAX + 32];
-    FILE *file;
-    int failed;
-    gpubench_temporary_path(path, temporary, sizeof temporary);
-    file = fopen(replaceable ? temporary : path, "w");
-    failed = !file || gpubench_write_rows(bench, file) != 0;
-    if (file)
-        failed = fclose(file) != 0 || failed;
-    if (!failed && replaceable)
-        failed = rename(temporary, path) != 0;
-    if (failed && replaceable) {
-        int reason = errno;
-        unlink(temporary);
-        errno = reason;
-    }
-    return failed ? -1 : 0;
-}
-
-/* 0, or -1 after a message. */
-static int gpubench_write_csv(const gpubench *bench)
-{
-    char path[PATH_MAX];
-    int code;
-    if (!strcmp(bench->settings.csv, "-")) {
-        code = gpubench_write_rows(bench, stdout);
-    } else {
-        int replaceable = gpubench_resolve_csv(bench, path, sizeof path);
-        code = gpubench_replace_file(bench, path, replaceable);
-    }
-    if (code != 0)
-        gpubench_message(bench, "--csv '%s': %s", bench->settings.csv, strerror(errno));
-    return code;
-}
-
-/* ==== processes =========================================================== */
-
-/* Set for the processes that this one starts, or becomes, and taken out of the
- * environment by them: what a case starts is none of them. */
-#define GPUBENCH_ENV_RUN "GPUBENCH_INTERNAL_RUN"
-#define GPUBENCH_ENV_ROWS "GPUBENCH_INTERNAL_ROWS"
-#define GPUBENCH_ENV_CAMPAIGN "GPUBENCH_INTERNAL_CAMPAIGN"
-
-static int gpubench_set_environment(const gpubench *bench, uint64_t run)
-{
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)run);
-    return setenv(GPUBENCH_ENV_ROWS, bench->rows_path, 1) != 0 ||
-           setenv(GPUBENCH_ENV_CAMPAIGN, bench->campaign, 1) != 0 ||
-           (run > 0 && setenv(GPUBENCH_ENV_RUN, number, 1) != 0);
-}
-
-/* Replaces this process by a fresh one of the same program; run 0: no child. */
-static void gpubench_execute_again(const gpubench *bench, uint64_t run)
-{
-    if (gpubench_set_environment(bench, run) == 0)
-        execv("/proc/self/exe", bench->argv);
-    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
-}
-
-static void gpubench_import_rows(gpubench *bench, const char *path)
-{
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        gpubench_usage_error(bench, "cannot read the rows so far, %s: %s", path, strerror(errno));
-        return;
-    }
-    while (gpubench_read_row(file, gpubench_new_row(bench))) {
-        const gpubench_row *row = &bench->rows[bench->row_count - 1];
-        bench->failed |= gpubench_is_failure(gpubench_text(row, GPUBENCH_COLUMN_status));
-        bench->order += gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run;
-    }
-    bench->row_count--;
-    bench->rows_imported = bench->row_count;
-    fclose(file);
-}
-
-/* Appends the rows that are new in this process. */
-static int gpubench_export_rows(const gpubench *bench, const char *path)
-{
-    FILE *file = fopen(path, "a");
-    size_t i;
-    int failed = !file;
-    for (i = bench->rows_imported; file && i < bench->row_count; i++)
-        gpubench_write_row(file, &bench->rows[i], GPUBENCH_COLUMN_COUNT);
-    if (file)
-        failed = fclose(file) != 0;
-    if (failed)
-        gpubench_message(bench, "%s: %s", path, strerror(errno));
-    return failed ? -1 : 0;
-}
-
-static int gpubench_make_rows_file(gpubench *bench)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[PATH_MAX];
-    int file;
-    snprintf(path, sizeof path, "%s/gpubench.XXXXXX", folder && *folder ? folder : "/tmp");
-    file = mkstemp(path);
-    if (file < 0) {
-        gpubench_message(bench, "%s: %s", path, strerror(errno));
-        return -1;
-    }
-    close(file);
-    bench->rows_path = gpubench_duplicate(path);
-    return 0;
-}
-
-/* A context that an error destroyed is lost for the process, so the process
- * replaces itself: the new one knows the rows so far and measures the rest. */
-static void gpubench_start_over(gpubench *bench)
-{
-    if (bench->row_count == bench->rows_imported) {
-        gpubench_message(bench, "the GPU does not recover: the other cases are not measured");
-        bench->failed = 1;
-        return; /* no progress: starting over would never end */
-    }
-    if ((bench->rows_path || gpubench_make_rows_file(bench) == 0) &&
-        gpubench_export_rows(bench, bench->rows_path) == 0) {
-        gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
-        fflush(NULL);
-        gpubench_execute_again(bench, bench->is_child ? bench->run : 0);
-    }
-    bench->rows_imported = bench->row_count;
-    bench->failed = 1;
-}
-
-/* One run in a fresh process. Its exit status, or 1 if a signal ended it. */
-static int gpubench_spawn_run(const gpubench *bench, uint64_t run)
-{
-    int status = 0;
-    pid_t child;
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        gpubench_execute_again(bench, run);
-        _exit(2);
-    }
-    while (child > 0 && waitpid(child, &status, 0) != child && errno == EINTR)
-        continue;
-    if (child < 0) {
-        gpubench_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
-                         strerror(errno));
-        return 2;
-    }
-    if (WIFSIGNALED(status)) {
-        gpubench_message(bench, "run %llu: ended by signal %d", (unsigned long long)run,
-                         WTERMSIG(status));
+    struct stat rows, output;
+    if (!bench->settings.csv)
+        return 0;
+    if (gpubench_csv_stream(bench->settings.csv) == STDOUT_FILENO)
         return 1;
-    }
-    return WEXITSTATUS(status);
+    return bench->journal.file >= 0 && fstat(bench->journal.file, &rows) == 0 &&
+           fstat(STDOUT_FILENO, &output) == 0 && rows.st_dev == output.st_dev &&
+           rows.st_ino == output.st_ino;
 }
 
+/* The rows stand in their file already. What could not be written there, or
+ * shown, is not lost: standard error gets all of it. */
 static int gpubench_report(gpubench *bench)
 {
-    FILE *table = bench->settings.csv && !strcmp(bench->settings.csv, "-") ? stderr : stdout;
+    FILE *table = gpubench_rows_fill_stdout(bench) ? stderr : stdout;
+    int lost = bench->journal.error != 0;
     if (bench->row_count == 0)
         return 2; /* said before; an empty file would replace a good one */
     if (!bench->settings.quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    if (!bench->settings.quiet)
+    if (!bench->settings.quiet) {
         gpubench_print_table(bench, table);
-    if (gpubench_finish_samples(bench) != 0)
-        return 2;
-    if (bench->settings.csv && gpubench_write_csv(bench) != 0)
-        return 2;
-    return bench->failed ? 1 : 0;
-}
-
-static volatile sig_atomic_t gpubench_interrupted;
-
-static void gpubench_interrupt(int signal_number)
-{
-    (void)signal_number;
-    gpubench_interrupted = 1;
-}
-
-/* The runs that ended before the user lost patience are kept. */
-static void gpubench_catch_interrupts(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = gpubench_interrupt;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+        if (fflush(table) != 0 || ferror(table)) {
+            gpubench_message(bench, "the table: %s", strerror(errno));
+            lost = 1;
+        }
+    }
+    if (bench->journal.error)
+        gpubench_tell_journal_error(bench);
+    if (lost)
+        (void)gpubench_write_rows(bench, stderr);
+    lost |= gpubench_finish_samples(bench) != 0;
+    return lost ? 2 : bench->failed ? 1 : 0;
 }
 
 /* --runs N: never returns. What some runs measured is kept though others could
@@ -4522,19 +5469,32 @@ static void gpubench_run_processes(gpubench *bench)
 {
     uint64_t run;
     int worst = 0, status;
-    if (gpubench_make_rows_file(bench) != 0)
+    if (bench->restart.why_not) {
+        gpubench_message(bench, "--runs: cannot start afresh: %s", bench->restart.why_not);
         exit(2);
-    gpubench_catch_interrupts();
+    }
+    if (gpubench_make_rows_file(bench) != 0) {
+        gpubench_message(bench, "--runs: no place for the rows: %s (TMPDIR names one)",
+                         strerror(errno));
+        exit(2);
+    }
+    if (gpubench_open_journal(bench) != 0)
+        exit(2);
+    gpubench_change_interrupts(SIG_DFL, gpubench_interrupt);
     for (run = 1; run <= bench->settings.runs && worst < 2 && !gpubench_interrupted; run++) {
         status = gpubench_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
-    gpubench_import_rows(bench, bench->rows_path);
-    unlink(bench->rows_path);
+    gpubench_import_rows(bench);
+    gpubench_count_rows(bench);
+    gpubench_settle_journal(&bench->journal);
     status = gpubench_report(bench);
-    if (bench->row_count > 0 && (worst > 0 || gpubench_interrupted) && status == 0)
-        status = 1;
-    exit(status);
+    gpubench_change_interrupts(gpubench_interrupt, SIG_DFL);
+    if (gpubench_interrupted) {
+        fflush(NULL);
+        raise(gpubench_interrupted); /* as it would have ended without --runs */
+    }
+    exit(worst > status ? worst : status);
 }
 
 /* ==== command line ======================================================== */
@@ -4557,10 +5517,10 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--runs", "N", "repeat in N fresh processes (default 1)"},
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
-    {"--csv", "FILE|-", "write the rows there; - is standard output"},
+    {"--csv", "FILE|-", "write each row there when it is measured; - is standard output"},
     {"--samples", "FILE", "write every sample there as CSV, in the order of measuring"},
     {"--energy", NULL, "millijoules per execution, some 3 s more for each case"},
-    {"--timeout", "SECONDS", "give up on a kernel after this long (default 60)"},
+    {"--timeout", "SECONDS", "give up on a case's setup, run or verify after this long (default 60)"},
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
 
@@ -4580,6 +5540,10 @@ static void gpubench_print_help(const gpubench *bench, const gpubench_option *op
     for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_builtin); i++)
         gpubench_print_option(gpubench_builtin[i].name, gpubench_builtin[i].argument,
                               gpubench_builtin[i].help);
+    puts("\nA FILE that exists stays as it is until there are rows to replace it with: they\n"
+         "gather in FILE.partial, which takes its name at the end, also when a signal ends the\n"
+         "program. After SIGKILL, _exit or a power failure FILE.partial stays, with the rows so\n"
+         "far; the next run names it and writes beside it.");
     puts("\nexit status: 0 all measured and verified, 1 some case failed, 2 bad usage or no way\n"
          "to measure");
 }
@@ -4791,27 +5755,59 @@ static void gpubench_name_campaign(gpubench *bench)
         strftime(bench->campaign, sizeof bench->campaign, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
 }
 
-/* What an earlier process of this program left for this one. */
+/* What an earlier process of this program left for this handle: files that
+ * are open already, and how they are called. */
+static void gpubench_take_over(gpubench *bench, const char *rows)
+{
+    const char *partial = getenv(GPUBENCH_ENV_JOURNAL);
+    gpubench_journal *journal = &bench->journal;
+    char path[PATH_MAX];
+    unsigned ordinal;
+    int files[4];
+    if (sscanf(rows, "%u %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3]) != 5 ||
+        fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
+        gpubench_usage_error(bench, "%s='%s': no file of rows", GPUBENCH_ENV_ROWS, rows);
+        return;
+    }
+    bench->rows_file = files[0];
+    journal->file = files[1];
+    journal->is_stream = files[2];
+    journal->old = files[3];
+    if (journal->file >= 0 && journal->file > STDERR_FILENO)
+        (void)fcntl(journal->file, F_SETFD, FD_CLOEXEC);
+    if (journal->old >= 0)
+        (void)fcntl(journal->old, F_SETFD, FD_CLOEXEC);
+    if (bench->settings.csv && !bench->is_child && !journal->is_stream && journal->file >= 0) {
+        (void)gpubench_resolve_csv(bench, path, sizeof path);
+        journal->path = gpubench_duplicate(path);
+        journal->partial = partial ? gpubench_duplicate(partial) : NULL;
+    }
+    gpubench_import_rows(bench);
+    gpubench_count_rows(bench);
+}
+
 static void gpubench_join_processes(gpubench *bench)
 {
     const char *rows = getenv(GPUBENCH_ENV_ROWS), *run = getenv(GPUBENCH_ENV_RUN);
     const char *campaign = getenv(GPUBENCH_ENV_CAMPAIGN);
+    unsigned ordinal = 0;
     bench->run = 1;
+    if (rows && (sscanf(rows, "%u", &ordinal) != 1 || ordinal != bench->ordinal))
+        return; /* meant for a handle that this program opens later */
     if (campaign)
         snprintf(bench->campaign, sizeof bench->campaign, "%s", campaign);
     if (run && gpubench_parse_count(run, &bench->run) != 0)
         gpubench_usage_error(bench, "%s='%s': not a run's number", GPUBENCH_ENV_RUN, run);
-    if (rows && !bench->refused) {
-        bench->rows_path = gpubench_duplicate(rows);
-        gpubench_import_rows(bench, rows);
-    }
+    bench->is_child = run != NULL;
+    if (rows && !bench->refused)
+        gpubench_take_over(bench, rows);
     if (run) {
-        bench->is_child = 1;
         bench->settings.quiet = 1;
         bench->settings.csv = NULL;
     }
     unsetenv(GPUBENCH_ENV_ROWS);
     unsetenv(GPUBENCH_ENV_RUN);
+    unsetenv(GPUBENCH_ENV_JOURNAL);
     unsetenv(GPUBENCH_ENV_CAMPAIGN);
 }
 
@@ -4823,6 +5819,23 @@ static void gpubench_choose_device(gpubench *bench)
     bench->refused |= !bench->device_chosen && bench->row_count == 0;
 }
 
+/* What has to be known before the program changes it. */
+static void gpubench_prepare_handle(gpubench *bench)
+{
+    static unsigned opened;
+    if (++opened == 1)
+        gpubench_watch_exit();
+    bench->ordinal = opened;
+    bench->rows_file = bench->journal.file = bench->journal.old = -1;
+    sigprocmask(SIG_SETMASK, NULL, &bench->restart.mask);
+    bench->restart.environment = gpubench_copy_environment();
+    bench->restart.program = gpubench_find_program(bench);
+    gpubench_find_command(bench, &bench->restart);
+    if (!bench->restart.program)
+        bench->restart.why_not = "the path of this program is not known: there is no "
+                                 GPUBENCH_PROC_SELF ", and it was not started by a path";
+}
+
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
@@ -4831,6 +5844,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpubench *bench = (gpubench *)gpubench_must(calloc(1, sizeof *bench));
     bench->suite = gpubench_duplicate(suite);
     bench->argv = argv;
+    gpubench_prepare_handle(bench);
     gpubench_default_settings(&bench->settings);
     gpubench_read_arguments(bench, argc, options, option_count, given);
     for (i = 0; i < option_count; i++)
@@ -4846,7 +5860,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpubench_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpubench_name_campaign(bench);
     gpubench_join_processes(bench);
-    if (!bench->refused && !bench->is_child)
+    if (!bench->refused && bench->rows_file < 0)
         gpubench_try_path(bench);
     if (!bench->refused)
         gpubench_open_samples(bench);
@@ -4994,6 +6008,8 @@ void gpubench_run(gpubench *bench)
             return;
         }
     }
+    if (!bench->settings.profile && gpubench_start_rows(bench) != 0)
+        return;
     order = gpubench_shuffle_groups(bench, count);
     for (i = 0; i < count && !bench->lost; i++)
         gpubench_run_group(bench, order[i]);
@@ -5001,6 +6017,7 @@ void gpubench_run(gpubench *bench)
     free(order);
     if (bench->lost && !bench->settings.profile)
         gpubench_start_over(bench);
+    gpubench_stop_rows(bench);
 }
 
 static void gpubench_free(gpubench *bench)
@@ -5025,7 +6042,8 @@ static void gpubench_free(gpubench *bench)
     free(bench->samples_temporary);
     free(bench->items);
     free(bench->rows);
-    free(bench->rows_path);
+    gpubench_free_journal(bench);
+    gpubench_free_restart(&bench->restart);
     free(bench->suite);
     free(bench);
 }
@@ -5035,6 +6053,7 @@ int gpubench_close(gpubench *bench)
     int status = 0;
     if (!bench->refused && (bench->groups_done < bench->group_count || bench->group_count == 0))
         gpubench_run(bench);
+    gpubench_stop_rows(bench);
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
@@ -5042,11 +6061,13 @@ int gpubench_close(gpubench *bench)
     else if (bench->settings.profile)
         status = bench->failed;
     else if (bench->is_child)
-        status = gpubench_export_rows(bench, bench->rows_path) != 0 ? 2 : bench->failed;
+        status = bench->rows_error || bench->journal.error ? 2 : bench->failed;
     else
         status = gpubench_report(bench);
-    if (bench->rows_path && !bench->is_child)
-        unlink(bench->rows_path);
+    if (bench->refused && bench->row_count > 0 && !bench->is_child)
+        (void)gpubench_report(bench); /* what was measured before is not lost; the status tells */
+    if (bench->is_child)
+        gpubench_write_slot(bench, GPUBENCH_SLOT_ENDED, NULL, "");
     gpubench_free(bench);
     return status;
 }
