@@ -5520,7 +5520,8 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--csv", "FILE|-", "write each row there when it is measured; - is standard output"},
     {"--samples", "FILE", "write every sample there as CSV, in the order of measuring"},
     {"--energy", NULL, "millijoules per execution, some 3 s more for each case"},
-    {"--timeout", "SECONDS", "give up on a case's setup, run or verify after this long (default 60)"},
+    {"--timeout", "SECONDS",
+     "give up on a case's setup, run or verify after this long (default 60)"},
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
 
