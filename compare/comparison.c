@@ -14,6 +14,7 @@ static const double far_current = 0.1;
 
 /* The ok runs of one side of one case. */
 struct runs {
+    double *values; /* of the metric, with the constant taken out */
     double *costs;
     uint32_t *campaigns;
     const struct row **rows;
@@ -31,6 +32,7 @@ struct scratch {
 
 static void free_runs(struct runs *runs)
 {
+    free(runs->values);
     free(runs->costs);
     free(runs->campaigns);
     free(runs->rows);
@@ -47,10 +49,11 @@ static void free_scratch(struct scratch *scratch)
 
 static bool reserve_runs(struct runs *runs, size_t capacity)
 {
+    runs->values = malloc(capacity * sizeof runs->values[0]);
     runs->costs = malloc(capacity * sizeof runs->costs[0]);
     runs->campaigns = malloc(capacity * sizeof runs->campaigns[0]);
     runs->rows = malloc(capacity * sizeof runs->rows[0]);
-    return runs->costs && runs->campaigns && runs->rows;
+    return runs->values && runs->costs && runs->campaigns && runs->rows;
 }
 
 static bool reserve_scratch(struct scratch *scratch, size_t count)
@@ -100,7 +103,8 @@ static void collect(const struct metric *metric, struct row_span span, struct ru
     for (size_t i = 0; i < span.count; i++) {
         if (span.rows[i]->status != STATUS_OK)
             continue;
-        runs->costs[runs->count] = log_cost(metric, span.rows[i]->value);
+        runs->values[runs->count] = value_without_constant(metric, span.rows[i]);
+        runs->costs[runs->count] = log_cost(metric, runs->values[runs->count]);
         runs->campaigns[runs->count] = span.rows[i]->campaign;
         runs->rows[runs->count++] = span.rows[i];
     }
@@ -121,6 +125,17 @@ static struct side side_of(const struct runs *runs)
 
 /* The median of the values that are not left out; outside may be NULL. */
 static double median_value(const struct runs *runs, const bool *outside, double *sorted)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        if (!outside || !outside[i])
+            sorted[count++] = runs->values[i];
+    sort_values(sorted, count);
+    return sorted_quantile(sorted, count, 0.5);
+}
+
+/* The same of the values as they stand in the file. */
+static double measured_median(const struct runs *runs, const bool *outside, double *sorted)
 {
     size_t count = 0;
     for (size_t i = 0; i < runs->count; i++)
@@ -148,7 +163,7 @@ static bool note_far_runs(struct comparison *comparison, size_t index, const str
                           bool in_baseline, double median)
 {
     for (size_t i = 0; i < runs->count; i++) {
-        double change = runs->rows[i]->value / median - 1.0;
+        double change = runs->values[i] / median - 1.0;
         if (far[i] && !note_far_run(comparison, (struct far_run){runs->rows[i], index, in_baseline, change}))
             return false;
     }
@@ -160,7 +175,7 @@ static bool note_far_runs(struct comparison *comparison, size_t index, const str
 static void mark_far_current(const struct runs *runs, double median, bool *far)
 {
     for (size_t i = 0; i < runs->count; i++)
-        far[i] = runs->count > 2 && fabs(log(runs->rows[i]->value / median)) > far_current;
+        far[i] = runs->count > 2 && fabs(log(runs->values[i] / median)) > far_current;
 }
 
 static bool weigh_pair(struct comparison *comparison, size_t index, struct row_span baseline,
@@ -182,6 +197,8 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
     result->current_throttled = count_throttled(new);
     result->baseline_median = median_value(old, scratch->far, scratch->sorted);
     result->current_median = median_value(new, NULL, scratch->sorted);
+    result->measured_log_ratio = log_cost(settings->metric, measured_median(new, NULL, scratch->sorted)) -
+                                 log_cost(settings->metric, measured_median(old, scratch->far, scratch->sorted));
     if (!note_far_runs(comparison, index, old, scratch->far, true, result->baseline_median))
         return false;
     mark_far_current(new, result->current_median, scratch->far);
@@ -223,6 +240,33 @@ static bool add_pair(struct comparison *comparison, uint32_t baseline_case, uint
     }
     result->outcome = outcome_of(comparison->settings->metric, baseline, current, &result->problem);
     return result->outcome != OUTCOME_JUDGED || weigh_pair(comparison, index, baseline, current, scratch);
+}
+
+static bool is_alone(const struct case_result *result)
+{
+    return result->outcome == OUTCOME_MISSING || result->outcome == OUTCOME_NEW;
+}
+
+/* Cases that one side lacks and has behind another flush: see results.h. */
+static bool note_other_flushes(struct comparison *comparison)
+{
+    const struct catalogue *catalogue = comparison->catalogue;
+    size_t room = FLUSH_MODES * catalogue->modeless.count + 1;
+    struct case_result **alone = calloc(room, sizeof alone[0]);
+    for (size_t i = 0; alone && i < comparison->count; i++) {
+        const struct case_key *key = &catalogue->cases[comparison->results[i].case_id];
+        if (key->flush < FLUSH_MODES && is_alone(&comparison->results[i]))
+            alone[FLUSH_MODES * key->modeless + key->flush] = &comparison->results[i];
+    }
+    for (size_t i = 0; alone && i + 1 < room; i++) {
+        const struct case_result *other = alone[i ^ 1];
+        if (!alone[i] || !other || alone[i]->outcome == other->outcome)
+            continue;
+        alone[i]->other_flush = flush_mode_names[other_flush((enum flush_mode)(i % FLUSH_MODES))];
+        comparison->other_flushes++;
+    }
+    free(alone);
+    return alone != NULL;
 }
 
 /* Gives the evidence of all cases that can be judged to the rule. */
@@ -281,7 +325,8 @@ bool compare_sides(struct comparison *comparison, const struct settings *setting
     bool complete = start(comparison, settings, catalogue, baseline, current) &&
                     rows_by_case_build(&old, baseline, catalogue->keys.count) &&
                     rows_by_case_build(&new, current, catalogue->keys.count) &&
-                    pair_sides(comparison, &old, &new, &scratch) && judge_pairs(comparison);
+                    pair_sides(comparison, &old, &new, &scratch) && note_other_flushes(comparison) &&
+                    judge_pairs(comparison);
     rows_by_case_free(&old);
     rows_by_case_free(&new);
     free_scratch(&scratch);

@@ -3,6 +3,7 @@
 #ifndef GPUBENCH_COMPARE_COMPARISON_H
 #define GPUBENCH_COMPARE_COMPARISON_H
 
+#include "constant.h"
 #include "outcome.h"
 #include "results.h"
 #include "verdict.h"
@@ -20,6 +21,8 @@ struct settings {
     const regex_t *filter; /* on the case's label; NULL takes every case */
     bool subset;           /* cases may be missing in current */
     bool ignore_device;
+    bool keep_constant; /* of the host: compare times as measured */
+    const struct constants *constants; /* what was found of it, or NULL */
 };
 
 struct case_result {
@@ -27,8 +30,10 @@ struct case_result {
     uint32_t baseline_case_id; /* another one where variants are compared */
     enum outcome outcome;
     struct problem problem;
-    double baseline_median; /* of the metric; NAN without values */
+    const char *other_flush; /* the mode that the other side has instead, or NULL */
+    double baseline_median;  /* of the metric, without the constant; NAN without values */
     double current_median;
+    double measured_log_ratio; /* of the medians as measured, as costs; where judged */
     size_t baseline_throttled; /* how many of the runs, those left out too; where judged */
     size_t current_throttled;
     struct evidence evidence; /* these three only where judged */
@@ -57,6 +62,7 @@ struct comparison {
     size_t far_count;
     size_t far_capacity;
     size_t common; /* cases with rows on both sides */
+    size_t other_flushes; /* cases that one side has behind another flush */
     const struct row *device_row; /* a row on another device than its case's first, or NULL */
     const struct row *device_first;
     bool device_row_in_baseline;

@@ -99,6 +99,19 @@ static int refuse_device(const struct comparison *comparison)
     return EXIT_CANNOT_JUDGE;
 }
 
+/* No case in common, because one side is of schema 1 or measured in mode dirty. */
+static void explain_flushes(const struct comparison *comparison)
+{
+    const struct results *old = comparison->baseline->has_schema_1 ? comparison->baseline : comparison->current;
+    fprintf(stderr,
+            "gpubench-compare: cannot judge: the two sides were measured behind different flushes, %zu cases on "
+            "each: one that writes, whose dirty lines are charged to the kernel (modes dirty and dirty-graph%s%s), "
+            "and one that only reads (cold and graph). Measure the baseline again (make baseline-SUITE), or the "
+            "current side with --mode dirty\n",
+            comparison->other_flushes / 2, old->has_schema_1 ? "; so is cold in schema 1, as in " : "",
+            old->has_schema_1 ? old->paths[0] : "");
+}
+
 /* Says on standard error what keeps a comparison from being judged. */
 static void explain_status(const struct comparison *comparison)
 {
@@ -106,6 +119,8 @@ static void explain_status(const struct comparison *comparison)
     size_t changed = count_outcomes(comparison, OUTCOME_WORK_CHANGED);
     if (comparison->count == 0)
         refuse("cannot judge: there is nothing to compare (no row, or no case that --filter takes)");
+    else if (comparison->common == 0 && comparison->other_flushes > 0)
+        explain_flushes(comparison);
     else if (comparison->common == 0)
         refuse("cannot judge: no case is on both sides");
     else if (invalid + changed > 0)
@@ -172,6 +187,19 @@ static int run_self(const struct options *options, const struct settings *settin
     return status;
 }
 
+static int run_loaded(const struct options *options, struct settings settings, const struct catalogue *catalogue,
+                      struct results *baseline, struct results *current)
+{
+    struct constants constants;
+    if (!settings.keep_constant && !find_constants(&constants, catalogue, baseline, current))
+        return refuse("not enough memory");
+    if (!settings.keep_constant)
+        settings.constants = &constants;
+    if (options->mode == MODE_SELF)
+        return run_self(options, &settings, catalogue, baseline);
+    return run_comparison(options, &settings, catalogue, baseline, current);
+}
+
 static int load_and_run(const struct options *options, const struct settings *settings)
 {
     char error[results_error_capacity];
@@ -182,10 +210,8 @@ static int load_and_run(const struct options *options, const struct settings *se
     if (!results_load(&baseline, &catalogue, options->baseline.items, options->baseline.count, error) ||
         !results_load(&current, &catalogue, options->current.items, options->current.count, error))
         status = refuse(error);
-    else if (options->mode == MODE_SELF)
-        status = run_self(options, settings, &catalogue, &baseline);
     else
-        status = run_comparison(options, settings, &catalogue, &baseline, &current);
+        status = run_loaded(options, *settings, &catalogue, &baseline, &current);
     results_free(&baseline);
     results_free(&current);
     catalogue_free(&catalogue);

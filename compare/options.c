@@ -20,6 +20,7 @@ enum option {
     OPTION_OUTPUT,
     OPTION_SUBSET,
     OPTION_IGNORE_DEVICE,
+    OPTION_KEEP_CONSTANT,
     OPTION_HELP,
     OPTIONS
 };
@@ -44,6 +45,7 @@ static const struct {
     [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
     [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
+    [OPTION_KEEP_CONSTANT] = {"--keep-constant", TAKES_NOTHING},
     [OPTION_HELP] = {"--help", TAKES_NOTHING},
 };
 
@@ -175,6 +177,8 @@ static void apply_switch(struct options *options, enum option option)
         options->settings.subset = true;
     else if (option == OPTION_IGNORE_DEVICE)
         options->settings.ignore_device = true;
+    else if (option == OPTION_KEEP_CONSTANT)
+        options->settings.keep_constant = true;
     else
         options->mode = MODE_HELP;
 }
@@ -257,7 +261,8 @@ void print_usage(FILE *out)
           "side, each variant with the first of its case. --self splits runs of the same\n"
           "code in balanced ways (all, or 4000 drawn at random) and says how often that\n"
           "raises a false alarm.\n"
-          "A FILE is CSV of schema 1; - is standard input.\n"
+          "A FILE is CSV of schema 1 or 2; - is standard input. Schema 1's modes cold and\n"
+          "graph are read as dirty and dirty-graph, after what their flush left behind.\n"
           "\n"
           "  --margin PERCENT        smaller changes do not matter (2)\n"
           "  --confidence PERCENT    with which each bound of an interval holds (95)\n"
@@ -268,6 +273,8 @@ void print_usage(FILE *out)
           "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
           "  --subset                cases may be missing in current\n"
           "  --ignore-device         compare results of different devices\n"
+          "  --keep-constant         compare times as measured, with what two events cost\n"
+          "                          on their host (else taken out where it differs)\n"
           "  --format FORMAT         text (default), markdown, csv\n"
           "  --output FILE           write there instead of to standard output\n"
           "  --help                  print this\n"

@@ -1,5 +1,7 @@
 #include "outcome.h"
 
+#include "constant.h"
+
 #include <math.h>
 
 static size_t count_ok(struct row_span span)
@@ -33,6 +35,19 @@ static const struct row *first_invalid(struct row_span span)
     for (size_t i = 0; i < span.count; i++)
         if (span.rows[i]->status == STATUS_OK && !(span.rows[i]->value > 0.0))
             return span.rows[i];
+    return NULL;
+}
+
+/* The first ok row of which taking the constant out leaves no time, or NULL. */
+static const struct row *first_below_constant(const struct metric *metric, struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++) {
+        if (span.rows[i]->status != STATUS_OK)
+            continue;
+        double value = value_without_constant(metric, span.rows[i]);
+        if (!(value > 0.0) || isinf(value))
+            return span.rows[i];
+    }
     return NULL;
 }
 
@@ -90,6 +105,12 @@ static enum outcome outcome_of_values(const struct metric *metric, struct row_sp
     invalid = first_invalid(current);
     if (invalid)
         return blame(problem, invalid, false, OUTCOME_INVALID);
+    const struct row *below = first_below_constant(metric, baseline);
+    if (below)
+        return blame(problem, below, true, OUTCOME_BELOW_CONSTANT);
+    below = first_below_constant(metric, current);
+    if (below)
+        return blame(problem, below, false, OUTCOME_BELOW_CONSTANT);
     const struct row *changed = first_other_work(NULL, baseline);
     if (changed)
         return blame(problem, changed, true, OUTCOME_WORK_CHANGED);

@@ -17,6 +17,7 @@ enum urgency urgency_of(const struct case_result *result)
     case OUTCOME_INVALID:
         return URGENCY_BAD;
     case OUTCOME_WORK_CHANGED:
+    case OUTCOME_BELOW_CONSTANT:
         return URGENCY_UNSURE;
     case OUTCOME_NEW:
     case OUTCOME_NEVER_OK:
@@ -42,6 +43,7 @@ const char *verdict_word(const struct case_result *result)
         [OUTCOME_MISSING] = "missing",
         [OUTCOME_INVALID] = "invalid",
         [OUTCOME_WORK_CHANGED] = "work changed",
+        [OUTCOME_BELOW_CONSTANT] = "inconclusive",
         [OUTCOME_NEW] = "new",
         [OUTCOME_NEVER_OK] = "never ok",
         [OUTCOME_NOT_APPLICABLE] = "no value",
@@ -131,6 +133,9 @@ void print_reason(FILE *out, const struct comparison *comparison, const struct c
     const struct row *row = result->problem.row;
     if (result->outcome == OUTCOME_JUDGED)
         print_judged_reason(out, &comparison->settings->rule, result);
+    else if (result->other_flush)
+        fprintf(out, "%s has it behind another flush: mode %s",
+                result->outcome == OUTCOME_NEW ? "the baseline" : "current", result->other_flush);
     else if (result->outcome == OUTCOME_NEW)
         fprintf(out, "nothing in the baseline to compare with");
     else if (result->outcome == OUTCOME_NOT_APPLICABLE)
@@ -144,6 +149,9 @@ void print_reason(FILE *out, const struct comparison *comparison, const struct c
         fprintf(out, ": status ok without a %s", comparison->settings->metric->column);
     else if (row && result->outcome == OUTCOME_INVALID)
         fprintf(out, ": %s cannot be %g", comparison->settings->metric->column, row->value);
+    else if (row && result->outcome == OUTCOME_BELOW_CONSTANT)
+        fprintf(out, ": %g us leave nothing when %.2f us of the host's constant are taken out (--keep-constant)",
+                (double)row->time_us, (double)row->shift_us);
     else if (row && result->outcome == OUTCOME_WORK_CHANGED)
         fprintf(out, ": other bytes or flops than before, so the times do not compare");
     else if (row)
@@ -165,7 +173,8 @@ void print_summary(FILE *out, const struct comparison *c)
     print_count(out, count_verdicts(c, VERDICT_SLOWER), "slower", &separator);
     print_count(out, count_verdicts(c, VERDICT_FASTER), "faster", &separator);
     print_count(out, count_verdicts(c, VERDICT_SAME), "same", &separator);
-    print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE), "inconclusive", &separator);
+    print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE) + count_outcomes(c, OUTCOME_BELOW_CONSTANT),
+                "inconclusive", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NOT_OK), c->of_variants ? "not ok" : "no longer ok", &separator);
     print_count(out, count_outcomes(c, OUTCOME_MISSING), "missing in current", &separator);
     print_count(out, count_outcomes(c, OUTCOME_INVALID), "with invalid values", &separator);
@@ -184,8 +193,45 @@ static void print_far_run(FILE *out, const struct comparison *comparison, const 
             case_label(&comparison->catalogue->cases[comparison->results[far->result].case_id], label));
 }
 
+/* How many judged cases of a mode are further than the margin from the baseline,
+ * by their medians as measured and without the constant. */
+struct beyond {
+    size_t cases, measured, without;
+};
+
+static struct beyond count_beyond(const struct comparison *comparison, const char *mode)
+{
+    struct beyond count = {0};
+    double margin = log1p(comparison->settings->rule.margin);
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct case_result *result = &comparison->results[i];
+        if (result->outcome != OUTCOME_JUDGED || comparison->catalogue->cases[result->case_id].parts[KEY_MODE] != mode)
+            continue;
+        count.cases++;
+        count.measured += fabs(result->measured_log_ratio) > margin;
+        count.without += fabs(log(result->current_median / result->baseline_median)) > margin;
+    }
+    return count;
+}
+
+static void print_constants(FILE *out, const struct comparison *comparison, const char *prefix)
+{
+    const struct constants *constants = comparison->settings->constants;
+    for (size_t i = 0; constants && i < constants->count; i++) {
+        const struct constant *constant = &constants->of_mode[i];
+        struct beyond beyond = count_beyond(comparison, constant->mode);
+        fprintf(out, "%sthe host's constant is taken out of mode ", prefix);
+        print_plain(out, constant->mode);
+        fprintf(out, ": an empty kernel takes %.2f us in the current results, %.2f us in the baseline; %zu case%s: "
+                     "%zu beyond %g %% as measured, %zu without it (--keep-constant compares as measured)\n",
+                constant->current_us, constant->baseline_us, beyond.cases, beyond.cases == 1 ? "" : "s", beyond.measured,
+                percent * comparison->settings->rule.margin, beyond.without);
+    }
+}
+
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
 {
+    print_constants(out, comparison, prefix);
     for (int column = 0; column < PROVENANCE_COLUMNS; column++) {
         const char *other = provenance_only_in(comparison->current, comparison->baseline, (enum provenance)column);
         if (!other)

@@ -16,6 +16,8 @@ const char *const status_names[] = {"ok", "failed", "mismatch", "oom", "unsuppor
 const char *const provenance_column_names[PROVENANCE_COLUMNS] = {"uuid", "driver", "cuda_runtime",
                                                                  "gpubench_version"};
 
+const char *const flush_mode_names[FLUSH_MODES] = {"cold", "dirty", "graph", "dirty-graph"};
+
 static const struct metric metrics[] = {
     {"median_us", "us", false}, {"min_us", "us", false},     {"mean_us", "us", false},
     {"p95_us", "us", false},    {"gb_per_s", "GB/s", true}, {"tflop_per_s", "TFLOP/s", true},
@@ -36,7 +38,7 @@ const char *metric_names(void)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, flags, device, metric, bytes, flops;
+    int schema, campaign, run, status, flags, device, metric, bytes, flops, time, overhead;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -95,6 +97,8 @@ static bool find_columns(struct loading *loading)
     c->flags = csv_column(&loading->reader, "flags");
     c->bytes = csv_column(&loading->reader, "bytes");
     c->flops = csv_column(&loading->reader, "flops");
+    c->time = csv_column(&loading->reader, "median_us");
+    c->overhead = csv_column(&loading->reader, "overhead_us");
     return need_column(loading, "schema", &c->schema) && need_column(loading, "campaign", &c->campaign) &&
            need_column(loading, "run", &c->run) && need_column(loading, "status", &c->status) &&
            need_column(loading, "device", &c->device) &&
@@ -134,6 +138,24 @@ static bool join_key(struct loading *loading, int without, size_t *size)
     return true;
 }
 
+static enum flush_mode flush_of(const char *mode)
+{
+    int flush = 0;
+    while (flush < FLUSH_MODES && strcmp(mode, flush_mode_names[flush]) != 0)
+        flush++;
+    return (enum flush_mode)flush;
+}
+
+/* The number of the current record's key without one of its parts. */
+static bool add_without(struct loading *loading, int part, struct intern_table *table, uint32_t *id)
+{
+    size_t size = 0;
+    if (!join_key(loading, part, &size))
+        return false;
+    *id = intern_add(table, loading->key, size, NULL);
+    return *id != INTERN_NONE || no_memory(loading);
+}
+
 static bool describe_case(struct loading *loading, uint32_t id)
 {
     struct catalogue *catalogue = loading->catalogue;
@@ -153,11 +175,9 @@ static bool describe_case(struct loading *loading, uint32_t id)
             return no_memory(loading);
         described->parts[part] = intern_text(&catalogue->parts, part_id);
     }
-    size_t size = 0;
-    if (!join_key(loading, KEY_VARIANT, &size))
-        return false;
-    described->group = intern_add(&catalogue->groups, loading->key, size, NULL);
-    return described->group != INTERN_NONE || no_memory(loading);
+    described->flush = flush_of(described->parts[KEY_MODE]);
+    return add_without(loading, KEY_VARIANT, &catalogue->groups, &described->group) &&
+           add_without(loading, KEY_MODE, &catalogue->modeless, &described->modeless);
 }
 
 static bool read_case(struct loading *loading, uint32_t *id)
@@ -236,17 +256,50 @@ static bool names_a_throttle(const char *flags)
     return false;
 }
 
+static bool read_float(struct loading *loading, int column, float *out)
+{
+    double value = 0.0;
+    if (!read_number(loading, column, &value))
+        return false;
+    *out = (float)value;
+    return true;
+}
+
+/* Gives a row of schema 1 the name of its flush: see results.h. */
+static void name_flush(struct loading *loading)
+{
+    static char dirty[] = "dirty";
+    static char dirty_graph[] = "dirty-graph";
+    char **mode = &loading->reader.fields[loading->columns.key[KEY_MODE]];
+    loading->results->has_schema_1 = true;
+    if (strcmp(*mode, flush_mode_names[FLUSH_COLD]) == 0)
+        *mode = dirty;
+    else if (strcmp(*mode, flush_mode_names[FLUSH_GRAPH]) == 0)
+        *mode = dirty_graph;
+}
+
+static bool read_schema(struct loading *loading)
+{
+    const char *schema = field(loading, loading->columns.schema);
+    if (strcmp(schema, "1") == 0)
+        name_flush(loading);
+    else if (strcmp(schema, "2") != 0)
+        return fail_field(loading, loading->columns.schema,
+                          "is a schema this program does not know; it reads schemas 1 and 2");
+    return true;
+}
+
 static bool read_row(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
     row->line = loading->reader.record_line;
     row->file = loading->file;
     row->throttled = c->flags >= 0 && names_a_throttle(field(loading, c->flags));
-    if (strcmp(field(loading, c->schema), "1") != 0)
-        return fail_field(loading, c->schema, "is a schema this program does not know; it reads schema 1");
-    return read_case(loading, &row->case_id) && read_status(loading, &row->status) && read_origin(loading, row) &&
+    return read_schema(loading) && read_case(loading, &row->case_id) &&
+           read_status(loading, &row->status) && read_origin(loading, row) &&
            read_number(loading, c->metric, &row->value) && read_number(loading, c->bytes, &row->bytes) &&
-           read_number(loading, c->flops, &row->flops);
+           read_number(loading, c->flops, &row->flops) && read_float(loading, c->time, &row->time_us) &&
+           read_float(loading, c->overhead, &row->overhead_us);
 }
 
 /* The same case in the same run twice would leave open which of them counts. */
@@ -362,6 +415,7 @@ void catalogue_free(struct catalogue *catalogue)
     free(catalogue->cases);
     intern_free(&catalogue->keys);
     intern_free(&catalogue->groups);
+    intern_free(&catalogue->modeless);
     intern_free(&catalogue->parts);
     intern_free(&catalogue->campaigns);
     intern_free(&catalogue->devices);

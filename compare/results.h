@@ -1,4 +1,9 @@
-/* Measurements of schema 1, read from one or several files.
+/* Measurements of schemas 1 and 2, read from one or several files.
+ *
+ * A cold or graph row of schema 1 was measured behind a flush that writes, whose
+ * dirty lines were charged to the kernel; schema 2 has the modes behind a flush
+ * that only reads. So that the two are never compared, a row of schema 1 is read
+ * under the names that schema 2 has for its flush: dirty and dirty-graph.
  *
  * Both sides of a comparison share one catalogue, so that a case has the same
  * number on either side. */
@@ -32,14 +37,28 @@ enum status { STATUS_OK, STATUS_FAILED, STATUS_MISMATCH, STATUS_OOM, STATUS_UNSU
 
 extern const char *const status_names[];
 
+/* Modes that are the same but for the flush stand next to each other. */
+enum flush_mode { FLUSH_COLD, FLUSH_DIRTY, FLUSH_GRAPH, FLUSH_DIRTY_GRAPH, FLUSH_MODES };
+
+/* The mode that is the same behind the other flush. */
+static inline enum flush_mode other_flush(enum flush_mode mode)
+{
+    return (enum flush_mode)(mode ^ 1);
+}
+
+extern const char *const flush_mode_names[FLUSH_MODES];
+
 struct case_key {
     const char *parts[KEY_PARTS]; /* owned by the catalogue */
     uint32_t group;               /* the key without its variant */
+    uint32_t modeless;            /* the key without its mode */
+    enum flush_mode flush;        /* FLUSH_MODES where the mode has no flush */
 };
 
 struct catalogue {
     struct intern_table keys;
     struct intern_table groups;
+    struct intern_table modeless;
     struct intern_table parts;
     struct intern_table campaigns;
     struct intern_table devices;
@@ -54,6 +73,9 @@ struct row {
     double flops;
     uint64_t run;
     size_t line;
+    float time_us;     /* the median, whatever the metric; NAN where empty */
+    float overhead_us; /* of an empty kernel by the same method; NAN where empty */
+    float shift_us;    /* how far constant.h found its host from the baseline's */
     uint32_t file;
     uint32_t case_id;
     uint32_t campaign;
@@ -79,6 +101,7 @@ struct results {
     struct row *rows;
     size_t count;
     size_t capacity;
+    bool has_schema_1; /* a row of it, in whatever mode */
     struct intern_table identities; /* case, campaign and run of each row */
     struct intern_table provenance[PROVENANCE_COLUMNS];
 };

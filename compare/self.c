@@ -67,7 +67,7 @@ static bool add_sample(struct bench *bench, const struct settings *settings, str
     if (span.count > bench->run_count)
         bench->run_count = span.count;
     for (size_t i = 0; i < span.count; i++) {
-        sample->costs[i] = log_cost(settings->metric, span.rows[i]->value);
+        sample->costs[i] = log_cost(settings->metric, value_without_constant(settings->metric, span.rows[i]));
         sample->campaigns[i] = span.rows[i]->campaign;
     }
     return true;

@@ -29,8 +29,8 @@ rows() {
     echo schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,device > "$file"
     for median; do
         run=$((run + 1))
-        echo "1,toy,toy.changing,a,cuda,f32,n=1,cold,$campaign,$run,ok,$median,Toy Card 1" >> "$file"
-        echo "1,toy,toy.steady,a,cuda,f32,n=1,cold,$campaign,$run,ok,10.0$run,Toy Card 1" >> "$file"
+        echo "2,toy,toy.changing,a,cuda,f32,n=1,cold,$campaign,$run,ok,$median,Toy Card 1" >> "$file"
+        echo "2,toy,toy.steady,a,cuda,f32,n=1,cold,$campaign,$run,ok,10.0$run,Toy Card 1" >> "$file"
     done
 }
 
@@ -103,7 +103,7 @@ sed '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1 > next2
 cp next2 next1
 FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x > log 2>&1
 [ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
-    [ "$(grep -c '1,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+    [ "$(grep -c '2,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
 check $? "PyTorch's rows are kept by suite; the status says that a case failed"
 grep -q -- '^compare/pytorch.py --runs 2 .*--without x' calls
 check $? "the number of processes and the arguments reach pytorch.py"
@@ -135,7 +135,7 @@ norm_rows() {
         split("8000 200 9000", bytes, " ")
         for (run = 1; run <= runs; run++)
             for (i = 1; i <= 3; i++)
-                printf "1,norm,%s,vectorized,cuda,f32,%s,cold,now,%d,ok,%s,%s,,Toy Card 1\n", name[i], params[i], run,
+                printf "2,norm,%s,vectorized,cuda,f32,%s,cold,now,%d,ok,%s,%s,,Toy Card 1\n", name[i], params[i], run,
                        median[i] * (1 + 0.001 * (run % 3)), bytes[i]
     }' > "$1"
 }

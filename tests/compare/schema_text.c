@@ -28,7 +28,7 @@ void add_text(struct text *text, const char *format, ...)
 void add_header(struct text *text)
 {
     add_text(text, "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,order,status,flags,"
-                   "median_us,gb_per_s,bytes,flops,device,uuid,driver\n");
+                   "median_us,overhead_us,gb_per_s,bytes,flops,device,uuid,driver\n");
 }
 
 static const char *usual(const char *given, const char *otherwise)
@@ -38,10 +38,10 @@ static const char *usual(const char *given, const char *otherwise)
 
 void add_row(struct text *text, struct text_row row)
 {
-    add_text(text, "1,suite,%s,%s,cuda,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,,%s,GPU-1,580\n", usual(row.name, "copy"),
-             usual(row.variant, "plain"), usual(row.params, "n=1"), usual(row.mode, "cold"),
+    add_text(text, "%s,suite,%s,%s,%s,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,%s,,%s,GPU-1,580\n", usual(row.schema, "2"),
+             usual(row.name, "copy"), usual(row.variant, "plain"), usual(row.backend, "cuda"), usual(row.params, "n=1"), usual(row.mode, "cold"),
              usual(row.campaign, "c1"), row.run, usual(row.status, "ok"), usual(row.flags, ""),
-             usual(row.median_us, "100"), usual(row.gb_per_s, ""), usual(row.bytes, "1024"),
+             usual(row.median_us, "100"), usual(row.overhead_us, ""), usual(row.gb_per_s, ""), usual(row.bytes, "1024"),
              usual(row.device, "NVIDIA H100"));
 }
 
@@ -77,9 +77,12 @@ void compare_texts(struct compared *compared, struct settings settings, const st
                                           baseline->size, compared->error) &&
                        results_load_bytes(&compared->current, &compared->catalogue, &current_path, current->bytes,
                                           current->size, compared->error);
-    if (compared->loaded)
-        assert_true(compare_sides(&compared->comparison, &compared->settings, &compared->catalogue,
-                                  &compared->baseline, &compared->current));
+    if (!compared->loaded)
+        return;
+    assert_true(find_constants(&compared->constants, &compared->catalogue, &compared->baseline, &compared->current));
+    compared->settings.constants = &compared->constants;
+    assert_true(compare_sides(&compared->comparison, &compared->settings, &compared->catalogue,
+                              &compared->baseline, &compared->current));
 }
 
 void compared_free(struct compared *compared)

@@ -1,4 +1,4 @@
-/* Builds files of schema 1 in memory, and compares them. */
+/* Builds files of schema 2 in memory, and compares them. */
 #ifndef GPUBENCH_TESTS_COMPARE_SCHEMA_TEXT_H
 #define GPUBENCH_TESTS_COMPARE_SCHEMA_TEXT_H
 
@@ -12,8 +12,10 @@ struct text {
 
 /* One row; what is NULL or 0 gets a usual value. */
 struct text_row {
+    const char *schema;
     const char *name; /* of the case, as it stands in the file */
     const char *variant;
+    const char *backend;
     const char *params;
     const char *mode;
     const char *campaign;
@@ -21,6 +23,7 @@ struct text_row {
     const char *status;
     const char *flags;
     const char *median_us;
+    const char *overhead_us;
     const char *gb_per_s;
     const char *bytes;
     const char *device;
@@ -42,6 +45,7 @@ struct compared {
     struct results baseline;
     struct results current;
     struct settings settings;
+    struct constants constants;
     struct comparison comparison;
     char error[results_error_capacity];
     bool loaded; /* or error says why not */

@@ -248,8 +248,8 @@ static void fields_that_do_not_read(void **state)
     }
     struct sides sides = begin();
     add_row(&sides.baseline, (struct text_row){.run = 1});
-    strstr(sides.baseline.bytes, "\n1,")[1] = '2';
-    assert_load_error(&sides, "BASE.csv:2: column 'schema': '2' is a schema this program does not know");
+    strstr(sides.baseline.bytes, "\n2,")[1] = '3';
+    assert_load_error(&sides, "BASE.csv:2: column 'schema': '3' is a schema this program does not know");
 }
 
 /* O11: columns are found by name. */
@@ -260,7 +260,7 @@ static void columns_in_any_order(void **state)
     add_both(&sides, "copy", 100, 100);
     free_text(&sides.current);
     add_text(&sides.current, "note,median_us,device,status,run,campaign,mode,params,dtype,backend,variant,case,suite,"
-                             "schema\n,100,NVIDIA H100,ok,1,new,cold,n=1,f32,cuda,plain,copy,suite,1\n");
+                             "schema\n,100,NVIDIA H100,ok,1,new,cold,n=1,f32,cuda,plain,copy,suite,2\n");
     finish(&sides);
     assert_int_equal(sides.compared.comparison.count, 1);
     assert_verdict(&sides, "copy", VERDICT_SAME);
@@ -358,6 +358,36 @@ static void modes_are_cases_of_their_own(void **state)
     assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 1);
     assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_NEW), 1);
     assert_int_equal(status_of(&sides), EXIT_CANNOT_JUDGE);
+    end(&sides);
+}
+
+/* Schema 1's cold is schema 2's dirty: never compared with its cold. */
+static void flushes_are_not_compared(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    const char *modes[] = {"cold", "graph", "hot"};
+    for (int i = 0; i < 2; i++) {
+        add_runs(&sides.baseline, (struct text_row){.schema = "1", .name = modes[i], .mode = modes[i]}, 3, 100, 0.0);
+        add_runs(&sides.current, (struct text_row){.name = modes[i], .mode = modes[i]}, 3, 50, 0.0);
+    }
+    finish(&sides);
+    assert_int_equal(sides.compared.comparison.common, 0);
+    assert_int_equal(sides.compared.comparison.other_flushes, 4);
+    assert_int_equal(status_of(&sides), EXIT_CANNOT_JUDGE);
+    assert_string_equal(sides.compared.comparison.results[0].other_flush, "cold");
+    assert_string_equal(sides.compared.comparison.results[1].other_flush, "graph");
+    assert_string_equal(sides.compared.comparison.results[2].other_flush, "dirty");
+    assert_string_equal(sides.compared.comparison.results[3].other_flush, "dirty-graph");
+    compared_free(&sides.compared);
+
+    add_runs(&sides.baseline, (struct text_row){.schema = "1", .name = "hot", .mode = "hot"}, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.name = "hot", .mode = "hot"}, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.name = "cold", .mode = "dirty", .campaign = "d"}, 3, 100, 0.0);
+    finish(&sides);
+    assert_verdict(&sides, "hot", VERDICT_SAME);
+    assert_verdict(&sides, "cold", VERDICT_SAME);
+    assert_int_equal(sides.compared.comparison.common, 2);
     end(&sides);
 }
 
@@ -580,6 +610,7 @@ int main(void)
         cmocka_unit_test(cases_that_fail),
         cmocka_unit_test(other_work_has_no_verdict),
         cmocka_unit_test(modes_are_cases_of_their_own),
+        cmocka_unit_test(flushes_are_not_compared),
         cmocka_unit_test(throughputs),
         cmocka_unit_test(filters),
         cmocka_unit_test(far_runs_are_named),

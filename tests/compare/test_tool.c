@@ -97,7 +97,7 @@ static int write_files(void **state)
     struct text broken = {0};
     add_header(&broken);
     add_case(&broken, "copy", "new", 3, 150);
-    add_text(&broken, "1,suite,norm\n");
+    add_text(&broken, "2,suite,norm\n");
     write_text("broken.csv", &broken);
     return 0;
 }
@@ -284,6 +284,51 @@ static void drivers_that_differ_are_warned_of(void **state)
     assert_says(complaint, "warning: driver differs");
 }
 
+static void write_host(const char *name, const char *schema, const char *mode, double median_us, const char *overhead_us)
+{
+    struct text text = {0};
+    add_header(&text);
+    add_runs(&text, (struct text_row){.schema = schema, .mode = mode, .campaign = name, .overhead_us = overhead_us}, 5,
+             median_us, 0.001);
+    write_text(name, &text);
+}
+
+/* Old rows and new ones have no case in common; the message says what to do. */
+static void other_flushes_are_named(void **state)
+{
+    (void)state;
+    write_host("old.csv", "1", "cold", 11, "4.9");
+    write_host("new.csv", "2", "cold", 10, "4.9");
+    write_host("dirty.csv", "2", "dirty", 11, "4.9");
+    assert_int_equal(run("old.csv new.csv"), 2);
+    assert_says(complaint, "cannot judge: the two sides were measured behind different flushes, 1 cases on each");
+    assert_says(complaint, "so is cold in schema 1, as in old.csv");
+    assert_says(complaint, "Measure the baseline again (make baseline-SUITE), or the current side with --mode dirty");
+    assert_says(output, "current has it behind another flush: mode cold");
+    assert_says(output, "the baseline has it behind another flush: mode dirty");
+    assert_int_equal(run("old.csv dirty.csv"), 0);
+    assert_int_equal(run("--baseline old.csv --current new.csv dirty.csv"), 0);
+    assert_says(output, "2 cases: 1 same, 1 new in current");
+}
+
+static void the_constant_is_said(void **state)
+{
+    (void)state;
+    write_host("here.csv", "2", "cold", 10, "3.02");
+    write_host("there.csv", "2", "cold", 11.7, "4.72");
+    assert_int_equal(run("here.csv there.csv"), 0);
+    assert_says(output, "the host's constant is taken out of mode cold: an empty kernel takes 4.72 us in the current "
+                        "results, 3.02 us in the baseline; 1 case: 1 beyond 2 % as measured, 0 without it");
+    assert_int_equal(run("--keep-constant here.csv there.csv"), 1);
+    assert_null(strstr(output, "constant"));
+    write_host("tiny.csv", "2", "cold", 1.5, "4.72");
+    assert_int_equal(run("here.csv tiny.csv"), 2);
+    assert_says(output, "inconclusive");
+    assert_says(output, "1.5015 us leave nothing when 1.70 us of the host's constant are taken out");
+    assert_int_equal(run("here.csv here.csv"), 0);
+    assert_null(strstr(output, "constant"));
+}
+
 static void write_throttled(const char *name, unsigned runs)
 {
     static const char *const flags[] = {"stop=precision throttle=sw-thermal", "throttle=power-cap fits-l2",
@@ -372,6 +417,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
+        cmocka_unit_test(other_flushes_are_named),
+        cmocka_unit_test(the_constant_is_said),
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(the_locale_changes_nothing),
