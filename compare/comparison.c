@@ -396,7 +396,8 @@ int comparison_status(const struct comparison *comparison)
     size_t not_ok = count_outcomes(comparison, OUTCOME_NOT_OK);
     size_t slower = count_verdicts(comparison, VERDICT_SLOWER);
     size_t missing = comparison->settings->subset ? 0 : count_outcomes(comparison, OUTCOME_MISSING);
-    bool nothing = count_outcomes(comparison, OUTCOME_JUDGED) == 0 && not_ok == 0;
+    size_t judged = count_outcomes(comparison, OUTCOME_JUDGED) + count_outcomes(comparison, OUTCOME_BELOW_CONSTANT);
+    bool nothing = judged + not_ok == 0;
     if (nothing || count_outcomes(comparison, OUTCOME_INVALID) > 0 ||
         count_outcomes(comparison, OUTCOME_WORK_CHANGED) > 0)
         return EXIT_CANNOT_JUDGE;

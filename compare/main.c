@@ -104,11 +104,11 @@ static void explain_flushes(const struct comparison *comparison)
 {
     const struct results *old = comparison->baseline->has_schema_1 ? comparison->baseline : comparison->current;
     fprintf(stderr,
-            "gpubench-compare: cannot judge: the two sides were measured behind different flushes, %zu cases on "
+            "gpubench-compare: cannot judge: the two sides were measured behind different flushes, %zu case%s on "
             "each: one that writes, whose dirty lines are charged to the kernel (modes dirty and dirty-graph%s%s), "
             "and one that only reads (cold and graph). Measure the baseline again (make baseline-SUITE), or the "
             "current side with --mode dirty\n",
-            comparison->other_flushes / 2, old->has_schema_1 ? "; so is cold in schema 1, as in " : "",
+            comparison->other_flushes / 2, comparison->other_flushes == 2 ? "" : "s", old->has_schema_1 ? "; so is cold in schema 1, as in " : "",
             old->has_schema_1 ? old->paths[0] : "");
 }
 
