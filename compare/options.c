@@ -266,7 +266,7 @@ void print_usage(FILE *out)
           "\n"
           "  --margin PERCENT        smaller changes do not matter (2)\n"
           "  --confidence PERCENT    with which each bound of an interval holds (95)\n"
-          "  --false-alarms PERCENT  chance of any alarm where nothing changed (0.5)\n"
+          "  --false-alarms PERCENT  chance of any alarm where nothing changed (1)\n"
           "  --threshold PERCENT     for a baseline of a single run (5)\n"
           "  --metric COLUMN         median_us (default), min_us, mean_us, p95_us,\n"
           "                          gb_per_s, tflop_per_s\n"

@@ -189,7 +189,8 @@ void sort_values(double *values, size_t count)
     qsort(values, count, sizeof values[0], ascending);
 }
 
-size_t tukey_far_fence(const double *values, size_t count, double least_reach, bool *outside)
+size_t tukey_far_fence(const double *values, size_t count, double least_reach, size_t most,
+                       bool *outside)
 {
     memset(outside, 0, count * sizeof outside[0]);
     if (count < 5)
@@ -209,7 +210,10 @@ size_t tukey_far_fence(const double *values, size_t count, double least_reach, b
         outside[i] = values[i] < first - reach || values[i] > third + reach;
         marked += outside[i];
     }
-    return marked;
+    if (marked <= most)
+        return marked;
+    memset(outside, 0, count * sizeof outside[0]);
+    return 0;
 }
 
 struct ranked {

@@ -51,9 +51,11 @@ void sort_values(double *values, size_t count);
  * outside the quartiles (Tukey 1977, "Exploratory Data Analysis", 2D), and at
  * least least_reach: where most values are equal the range is 0, and the next
  * step of the clock would be an outlier. Fewer than five values have none:
- * with so few, the quartiles are the suspects themselves. Returns how many
- * were marked, or SIZE_MAX when memory ran out. */
-size_t tukey_far_fence(const double *values, size_t count, double least_reach, bool *outside);
+ * with so few, the quartiles are the suspects themselves. Where more than most
+ * are outside, none is marked: so many are no accidents but another mode.
+ * Returns how many were marked, or SIZE_MAX when memory ran out. */
+size_t tukey_far_fence(const double *values, size_t count, double least_reach, size_t most,
+                       bool *outside);
 
 /* Holm (1979), "A simple sequentially rejective multiple test procedure":
  * replaces each p-value by its adjusted one, so that comparing it with alpha

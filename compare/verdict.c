@@ -17,7 +17,7 @@ static const double detection = 0.9;
 
 struct rule default_rule(void)
 {
-    return (struct rule){.margin = 0.02, .confidence = 0.95, .false_alarms = 0.005, .threshold = 0.05};
+    return (struct rule){.margin = 0.02, .confidence = 0.95, .false_alarms = 0.01, .threshold = 0.05};
 }
 
 static bool has_spread(const struct evidence *evidence)

@@ -4,7 +4,8 @@
  * or one over a throughput), so that a difference is a relative change and a
  * slowdown is positive. The rule:
  *
- *  1. Baseline runs beyond Tukey's far fence are left out; current ones never.
+ *  1. Baseline runs beyond Tukey's far fence and 10 % are left out, but no more
+ *     than a tenth of them and no whole campaign; current ones never.
  *  2. The change is the difference of the mean logarithms. Its standard error
  *     comes from the spread between runs, pooled over both sides. Where the
  *     baseline has three campaigns or more, the spread between campaigns is

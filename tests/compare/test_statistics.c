@@ -88,15 +88,16 @@ static void the_fence_takes_only_far_values(void **state)
     (void)state;
     bool outside[8];
     const double one_far[] = {1.00, 1.01, 1.02, 1.03, 1.04, 2.0};
-    assert_int_equal(tukey_far_fence(one_far, 6, 0.0, outside), 1);
+    assert_int_equal(tukey_far_fence(one_far, 6, 0.0, 1, outside), 1);
     assert_true(outside[5]);
     assert_false(outside[0]);
     const double few[] = {1.0, 1.0, 1.0, 9.0};
-    assert_int_equal(tukey_far_fence(few, 4, 0.0, outside), 0);
+    assert_int_equal(tukey_far_fence(one_far, 6, 0.0, 0, outside), 0);
+    assert_int_equal(tukey_far_fence(few, 4, 0.0, 1, outside), 0);
     /* One step of a clock beside equal values is no outlier. */
     const double step[] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.01};
-    assert_int_equal(tukey_far_fence(step, 7, 0.02, outside), 0);
-    assert_int_equal(tukey_far_fence(step, 7, 0.0, outside), 1);
+    assert_int_equal(tukey_far_fence(step, 7, 0.02, 1, outside), 0);
+    assert_int_equal(tukey_far_fence(step, 7, 0.0, 1, outside), 1);
 }
 
 /* The example of Holm's steps: 0.01 * 4, 0.02 * 3, 0.03 * 2, 0.04 * 1, each

@@ -149,6 +149,30 @@ static void outliers(void **state)
     assert_true(wide.log_ratio > 0.5);
 }
 
+/* What is a mode of the runs, or a campaign, stays: three of twelve runs that take
+ * 12 % longer, one of ten that takes 8 %, a campaign of one run that takes 30 %. */
+static void modes_are_no_outliers(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side current = equal_side(100, 3);
+    struct made_side modes = spread_side(100, 0.1, 9);
+    struct made_side mild = modes, card = spread_side(100, 0.1, 10), few = spread_side(100, 0.1, 5);
+    for (int i = 0; i < 3; i++)
+        add_run(&modes, 112.0, 0);
+    add_run(&mild, 108.0, 0);
+    add_run(&card, 130.0, 1);
+    assert_int_equal(evidence_of(&modes, &current, &rule).baseline_outside, 0);
+    assert_int_equal(evidence_of(&mild, &current, &rule).baseline_outside, 0);
+    assert_int_equal(evidence_of(&card, &current, &rule).baseline_outside, 0);
+    card.campaigns[10] = 0;
+    assert_int_equal(evidence_of(&card, &current, &rule).baseline_outside, 1);
+    add_run(&few, 130.0, 0);
+    assert_int_equal(evidence_of(&few, &current, &rule).baseline_outside, 0);
+    few.costs[5] = log(160.0);
+    assert_int_equal(evidence_of(&few, &current, &rule).baseline_outside, 1);
+}
+
 /* Three campaigns 2 % apart, each steady within 0.05 %. */
 static struct made_side campaign_side(uint32_t first)
 {
@@ -286,6 +310,7 @@ int main(void)
         cmocka_unit_test(one_current_run),
         cmocka_unit_test(zero_spread),
         cmocka_unit_test(outliers),
+        cmocka_unit_test(modes_are_no_outliers),
         cmocka_unit_test(campaigns_are_counted_from_three),
         cmocka_unit_test(current_campaigns_count_too),
         cmocka_unit_test(campaigns_in_common_cancel),
