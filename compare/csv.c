@@ -26,39 +26,68 @@ static bool fail_here(struct csv_reader *reader, const char *what)
     return fail(reader, "%s:%zu:%zu: %s", reader->path, reader->line, character, what);
 }
 
-static bool read_stream(struct csv_reader *reader, FILE *stream)
+/* What a read asks for; a record that is longer makes the buffer grow. */
+enum { first_capacity = 1 << 18 };
+
+static bool grow(struct csv_reader *reader)
 {
-    size_t size = 0;
-    size_t capacity = 1 << 16;
-    reader->buffer = malloc(capacity);
-    while (reader->buffer) {
-        size += fread(reader->buffer + size, 1, capacity - size - 1, stream);
-        if (size < capacity - 1)
-            break;
-        capacity *= 2;
-        char *larger = realloc(reader->buffer, capacity);
-        if (!larger)
-            free(reader->buffer);
-        reader->buffer = larger;
-    }
-    if (!reader->buffer)
+    size_t held = (size_t)(reader->end - reader->next);
+    size_t capacity = reader->capacity ? 2 * reader->capacity : first_capacity;
+    char *larger = realloc(reader->buffer, capacity);
+    if (!larger)
         return fail(reader, "%s: not enough memory to read it", reader->path);
-    if (ferror(stream))
-        return fail(reader, "%s: cannot read: %s", reader->path, strerror(errno));
-    reader->end = reader->buffer + size;
+    reader->buffer = reader->next = larger;
+    reader->end = larger + held;
+    reader->capacity = capacity;
     return true;
 }
 
-static bool read_file(struct csv_reader *reader)
+/* Reads on behind what is held. The record that begins at next moves to the front;
+ * one byte behind the end stays free for the last field's NUL. */
+static bool refill(struct csv_reader *reader)
 {
-    if (strcmp(reader->path, "-") == 0)
-        return read_stream(reader, stdin);
-    FILE *stream = fopen(reader->path, "rb");
-    if (!stream)
-        return fail(reader, "%s: cannot open: %s", reader->path, strerror(errno));
-    bool complete = read_stream(reader, stream);
-    fclose(stream);
-    return complete;
+    size_t held = (size_t)(reader->end - reader->next);
+    if (reader->buffer)
+        memmove(reader->buffer, reader->next, held);
+    reader->next = reader->buffer;
+    reader->end = reader->buffer + held;
+    if (held + 1 >= reader->capacity && !grow(reader))
+        return false;
+    size_t room = reader->capacity - held - 1;
+    size_t size = fread(reader->end, 1, room, reader->stream);
+    reader->end += size;
+    reader->at_end = size < room;
+    reader->line_start = reader->next;
+    return !ferror(reader->stream) || fail(reader, "%s: cannot read: %s", reader->path, strerror(errno));
+}
+
+static bool holds_odd_quotes(const char *from, const char *to)
+{
+    bool odd = false;
+    while (from < to && (from = memchr(from, '"', (size_t)(to - from)))) {
+        odd = !odd;
+        from++;
+    }
+    return odd;
+}
+
+/* Makes sure that the record at next is held to the end of its last line: a line
+ * end behind an odd number of quotes is inside a field. */
+static bool hold_record(struct csv_reader *reader)
+{
+    size_t seen = 0;
+    bool quoted = false;
+    for (;;) {
+        const char *from = reader->next + seen;
+        const char *line_end = reader->end > from ? memchr(from, '\n', (size_t)(reader->end - from)) : NULL;
+        const char *to = line_end ? line_end : reader->end;
+        quoted = quoted != holds_odd_quotes(from, to);
+        seen += (size_t)(to - from) + (line_end != NULL);
+        if (line_end ? !quoted : reader->at_end)
+            return true;
+        if (!line_end && !refill(reader))
+            return false;
+    }
 }
 
 static void start_line(struct csv_reader *reader)
@@ -80,10 +109,18 @@ static bool skip_line_end(struct csv_reader *reader)
     return true;
 }
 
+/* What ends a bare field or may not stand in one. */
+static const bool is_special[256] = {
+    [','] = true, ['\n'] = true, ['\r'] = true, ['"'] = true, ['\0'] = true};
+
 /* Reads a bare field; its end is the separator, which the caller looks at. */
 static bool read_bare_field(struct csv_reader *reader)
 {
-    while (reader->next < reader->end) {
+    for (;;) {
+        while (reader->next < reader->end && !is_special[(unsigned char)*reader->next])
+            reader->next++;
+        if (reader->next >= reader->end)
+            return true;
         char c = *reader->next;
         if (c == ',' || c == '\n')
             return true;
@@ -92,11 +129,8 @@ static bool read_bare_field(struct csv_reader *reader)
                    fail_here(reader, "a carriage return without a line feed");
         if (c == '"')
             return fail_here(reader, "a quote inside a field that does not begin with one");
-        if (c == '\0')
-            return fail_here(reader, "a NUL byte");
-        reader->next++;
+        return fail_here(reader, "a NUL byte");
     }
-    return true;
 }
 
 /* Reads a quoted field and moves its text to *out without the quotes around
@@ -163,6 +197,7 @@ static bool read_field(struct csv_reader *reader, char *separator)
         text_end = reader->next;
     }
     *separator = reader->next < reader->end ? *reader->next : '\0';
+    reader->cut = reader->next >= reader->end;
     if (*separator == ',')
         reader->next++;
     else
@@ -174,8 +209,10 @@ static bool read_field(struct csv_reader *reader, char *separator)
 
 static enum csv_outcome read_record(struct csv_reader *reader)
 {
-    while (skip_line_end(reader))
-        continue;
+    do {
+        if (!hold_record(reader))
+            return CSV_ERROR;
+    } while (skip_line_end(reader));
     if (reader->next >= reader->end)
         return CSV_END;
     reader->record_line = reader->line;
@@ -210,40 +247,57 @@ static bool names_differ(struct csv_reader *reader)
     return differ;
 }
 
+/* The names outlive the record that they stand in. */
+static bool keep_names(struct csv_reader *reader)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < reader->field_count; i++)
+        size += strlen(reader->fields[i]) + 1;
+    reader->column_count = reader->field_count;
+    reader->names = malloc(reader->column_count * sizeof reader->names[0]);
+    reader->name_bytes = malloc(size);
+    if (!reader->names || !reader->name_bytes)
+        return fail(reader, "%s: not enough memory for the header", reader->path);
+    char *next = reader->name_bytes;
+    for (size_t i = 0; i < reader->column_count; i++) {
+        reader->names[i] = strcpy(next, reader->fields[i]);
+        next += strlen(next) + 1;
+    }
+    return names_differ(reader);
+}
+
 static bool read_header(struct csv_reader *reader)
 {
-    reader->next = reader->buffer;
-    reader->line_start = reader->buffer;
     reader->line = 1;
+    reader->line_start = reader->next;
+    if (!hold_record(reader))
+        return false;
     if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xEF\xBB\xBF", 3) == 0)
         reader->next += 3;
     enum csv_outcome outcome = read_record(reader);
     if (outcome == CSV_END)
         return fail(reader, "%s:1: no header: the file is empty", reader->path);
-    if (outcome == CSV_ERROR)
-        return false;
-    reader->column_count = reader->field_count;
-    reader->names = malloc(reader->column_count * sizeof reader->names[0]);
-    if (!reader->names)
-        return fail(reader, "%s: not enough memory for the header", reader->path);
-    memcpy(reader->names, reader->fields, reader->column_count * sizeof reader->names[0]);
-    return names_differ(reader);
+    return outcome == CSV_RECORD && keep_names(reader);
 }
 
 bool csv_open(struct csv_reader *reader, const char *path)
 {
     *reader = (struct csv_reader){.path = path};
-    return read_file(reader) && read_header(reader);
+    reader->stream = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!reader->stream)
+        return fail(reader, "%s: cannot open: %s", path, strerror(errno));
+    return read_header(reader);
 }
 
 bool csv_open_bytes(struct csv_reader *reader, const char *path, const char *bytes, size_t size)
 {
-    *reader = (struct csv_reader){.path = path};
+    *reader = (struct csv_reader){.path = path, .at_end = true};
     reader->buffer = malloc(size + 1);
     if (!reader->buffer)
         return fail(reader, "%s: not enough memory to read it", path);
     if (size > 0)
         memcpy(reader->buffer, bytes, size);
+    reader->next = reader->buffer;
     reader->end = reader->buffer + size;
     return read_header(reader);
 }
@@ -273,5 +327,8 @@ void csv_close(struct csv_reader *reader)
     free(reader->buffer);
     free(reader->fields);
     free(reader->names);
+    free(reader->name_bytes);
+    if (reader->stream && reader->stream != stdin)
+        fclose(reader->stream);
     *reader = (struct csv_reader){0};
 }

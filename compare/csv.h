@@ -1,6 +1,6 @@
 /* A reader for RFC 4180 that names the place of every fault.
  *
- * It takes what people commit: LF and CRLF, also mixed, a UTF-8 byte order
+ * It holds one record at a time, however long the file. It takes what people commit: LF and CRLF, also mixed, a UTF-8 byte order
  * mark, blank lines, and a last line without its end. It refuses what has no
  * one meaning: a quote inside a bare field, text after a closing quote, a
  * quote never closed, a lone carriage return, a NUL byte, a record that is
@@ -10,12 +10,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { csv_error_capacity = 512 };
 
 struct csv_reader {
     const char *path; /* for messages; not owned */
-    char *buffer;     /* the whole file, unescaped in place */
+    FILE *stream;     /* NULL for bytes in memory */
+    char *buffer;     /* the current record and what was read behind it; unescaped in place */
+    size_t capacity;
+    bool at_end; /* nothing is left to read */
+    bool cut;    /* the current record ends with the file, not with a line end */
     char *next;       /* the first character not read yet */
     char *end;
     const char *line_start;
@@ -24,7 +29,8 @@ struct csv_reader {
     char **fields;      /* of the current record; point into buffer */
     size_t field_count;
     size_t field_capacity;
-    char **names; /* of the header; point into buffer */
+    char **names; /* of the header; point into name_bytes */
+    char *name_bytes;
     size_t column_count;
     char error[csv_error_capacity];
 };
@@ -39,7 +45,7 @@ bool csv_open(struct csv_reader *reader, const char *path);
 bool csv_open_bytes(struct csv_reader *reader, const char *path, const char *bytes, size_t size);
 
 /* Moves to the next record: fields[0 .. column_count) are valid until
- * csv_close. */
+ * the next call. */
 enum csv_outcome csv_next(struct csv_reader *reader);
 
 /* The index of the column called name, or -1. */
