@@ -1,5 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 
+#include "precise.h"
+
 #include "comparison.h"
 
 #include "label.h"
@@ -70,8 +72,12 @@ static bool reserve_scratch(struct scratch *scratch, size_t count)
 
 bool case_is_wanted(const struct settings *settings, const struct case_key *key)
 {
-    char label[label_capacity];
-    return !settings->filter || regexec(settings->filter, case_label(key, label), 0, NULL, 0) == 0;
+    if (!settings->filter)
+        return true;
+    char *label = case_label(key, NULL);
+    bool wanted = label && regexec(settings->filter, label, 0, NULL, 0) == 0;
+    free(label);
+    return wanted;
 }
 
 double log_cost(const struct metric *metric, double value)

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "constant.h"
 
 #include "statistics.h"

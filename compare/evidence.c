@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "evidence.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 #include "label.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_control(char c)
@@ -7,26 +8,33 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-static size_t append(char *label, size_t size, const char *text)
+static char *append(char *end, const char *text)
 {
-    for (; *text && size < label_capacity - 4; text++)
-        label[size++] = is_control(*text) ? '?' : *text;
-    if (*text && size >= 3)
-        memcpy(label + size, "...", 4);
-    return size;
+    for (; *text; text++)
+        *end++ = is_control(*text) ? '?' : *text;
+    return end;
 }
 
-const char *case_label(const struct case_key *key, char label[label_capacity])
+char *case_label(const struct case_key *key, const char *behind)
 {
-    size_t size = 0;
-    memset(label, 0, label_capacity);
-    for (int part = 0; part < KEY_PARTS; part++) {
+    size_t size = behind ? strlen(behind) + sizeof " ()" : 1;
+    for (int part = 0; part < KEY_PARTS; part++)
+        size += strlen(key->parts[part]) + 1;
+    char *label = malloc(size);
+    char *end = label;
+    for (int part = 0; label && part < KEY_PARTS; part++) {
         if (*key->parts[part] == '\0')
             continue;
-        if (size > 0)
-            size = append(label, size, " ");
-        size = append(label, size, key->parts[part]);
+        if (end > label)
+            *end++ = ' ';
+        end = append(end, key->parts[part]);
     }
+    if (label && behind) {
+        end = append(append(end, " ("), behind);
+        *end++ = ')';
+    }
+    if (label)
+        *end = '\0';
     return label;
 }
 

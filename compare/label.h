@@ -1,4 +1,4 @@
-/* A case's key as one line of text. */
+/* The name of a case as a reader sees it. */
 #ifndef GPUBENCH_COMPARE_LABEL_H
 #define GPUBENCH_COMPARE_LABEL_H
 
@@ -6,14 +6,12 @@
 
 #include <stdio.h>
 
-enum { label_capacity = 512 };
+/* The parts of the key that are not empty, separated by blanks; control characters
+ * become question marks, so that a name from a file cannot steer a terminal. behind
+ * may be NULL; it follows in brackets. To be freed; NULL when memory ran out. */
+char *case_label(const struct case_key *key, const char *behind);
 
-/* The parts of the key that are not empty, with blanks between them. Control
- * characters become '?', so that a label stays on its line and no terminal
- * obeys it. A longer label ends in "..." . Returns label. */
-const char *case_label(const struct case_key *key, char label[label_capacity]);
-
-/* Any text from a file, with control characters made harmless. */
+/* Any text from a file, its control characters replaced in the same way. */
 void print_plain(FILE *out, const char *text);
 
 #endif

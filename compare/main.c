@@ -1,11 +1,13 @@
 /* gpubench-compare: see print_usage in options.c for what it does. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "precise.h"
+
 #include "label.h"
 #include "options.h"
+#include "output.h"
 #include "report_parts.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,58 +16,6 @@ static int refuse(const char *message)
 {
     fprintf(stderr, "gpubench-compare: %s\n", message);
     return EXIT_CANNOT_JUDGE;
-}
-
-/* Where the report goes: standard output, or a file that appears when it is
- * complete. */
-struct output {
-    FILE *stream;
-    const char *path; /* NULL for standard output */
-    char *temporary;
-};
-
-static bool open_output(struct output *output, const char *path)
-{
-    *output = (struct output){.stream = stdout, .path = path};
-    if (!path)
-        return true;
-    size_t size = strlen(path) + 32;
-    output->temporary = malloc(size);
-    if (!output->temporary)
-        return false;
-    snprintf(output->temporary, size, "%s.%ld.tmp", path, (long)getpid());
-    output->stream = fopen(output->temporary, "w");
-    return output->stream != NULL;
-}
-
-/* Ends the report; false where not all of it could be written. */
-static bool close_output(struct output *output)
-{
-    if (!output->stream)
-        return false;
-    bool complete = !ferror(output->stream) && fflush(output->stream) == 0;
-    if (output->path) {
-        complete = fclose(output->stream) == 0 && complete;
-        complete = complete && rename(output->temporary, output->path) == 0;
-        if (!complete)
-            remove(output->temporary);
-    }
-    return complete;
-}
-
-static int with_output(const struct options *options, int status, void (*write)(FILE *, const void *),
-                       const void *what)
-{
-    struct output output;
-    if (open_output(&output, options->output))
-        write(output.stream, what);
-    if (!close_output(&output)) {
-        fprintf(stderr, "gpubench-compare: cannot write %s: %s\n", options->output ? options->output : "the report",
-                strerror(errno));
-        status = EXIT_CANNOT_JUDGE;
-    }
-    free(output.temporary);
-    return status;
 }
 
 struct written_comparison {
@@ -142,7 +92,7 @@ static int finish_comparison(const struct options *options, const struct compari
     struct written_comparison written = {comparison, options};
     if (options->format == FORMAT_CSV)
         print_notes(stderr, comparison, "gpubench-compare: ");
-    return with_output(options, status, write_comparison, &written);
+    return write_output(options, status, write_comparison, &written);
 }
 
 static int run_comparison(const struct options *options, const struct settings *settings,
@@ -170,6 +120,16 @@ static void write_self(FILE *out, const void *what)
     report_self(out, written->result, &written->options->settings, written->catalogue, written->options->format);
 }
 
+static void refuse_self(const struct options *options, const struct results *results, const struct self_result *result)
+{
+    const struct row *row = result->invalid;
+    if (row)
+        fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: %s\n", results->paths[row->file], row->line,
+                result->refusal);
+    else
+        fprintf(stderr, "gpubench-compare: cannot judge '%s': %s\n", options->baseline.items[0], result->refusal);
+}
+
 static int run_self(const struct options *options, const struct settings *settings,
                     const struct catalogue *catalogue, const struct results *results)
 {
@@ -178,10 +138,10 @@ static int run_self(const struct options *options, const struct settings *settin
     if (!self_compare(&result, settings, catalogue, results)) {
         refuse("not enough memory");
     } else if (result.refusal) {
-        fprintf(stderr, "gpubench-compare: cannot judge '%s': %s\n", options->baseline.items[0], result.refusal);
+        refuse_self(options, results, &result);
     } else {
         struct written_self written = {&result, options, catalogue};
-        status = with_output(options, self_status(&result), write_self, &written);
+        status = write_output(options, self_status(&result), write_self, &written);
     }
     self_free(&result);
     return status;

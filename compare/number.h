@@ -10,6 +10,9 @@
  * nothing too large for a double. Returns false and leaves *out otherwise. */
 bool parse_decimal(const char *text, double *out);
 
+/* Whether it is spelled as one, however large. */
+bool is_decimal(const char *text);
+
 /* Reads digits only, up to UINT64_MAX. */
 bool parse_whole(const char *text, uint64_t *out);
 

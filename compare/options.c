@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "options.h"
 
 #include "number.h"

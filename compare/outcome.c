@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "outcome.h"
 
 #include "constant.h"
@@ -125,8 +127,18 @@ enum outcome outcome_of(const struct metric *metric, struct row_span baseline, s
 {
     *problem = (struct problem){0};
     size_t current_ok = count_ok(current);
-    if (count_ok(baseline) == 0)
-        return current_ok ? OUTCOME_NEW : blame(problem, first_not_ok(baseline), true, OUTCOME_NEVER_OK);
+    bool in_baseline = count_ok(baseline) > 0;
+    if (!in_baseline && current_ok == 0)
+        return blame(problem, first_not_ok(baseline), true, OUTCOME_NEVER_OK);
+    /* A case on one side only is no news where its value cannot be. */
+    if (!in_baseline || current_ok == 0) {
+        struct row_span only = in_baseline ? baseline : current;
+        const struct row *invalid = metric->bigger_is_better && lacks_metric(only) ? NULL : first_invalid(only);
+        if (invalid)
+            return blame(problem, invalid, in_baseline, OUTCOME_INVALID);
+    }
+    if (!in_baseline)
+        return OUTCOME_NEW;
     if (current.count == 0)
         return OUTCOME_MISSING;
     if (all_skipped(current))

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "report_parts.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "report_parts.h"
+#include "precise.h"
 
-#include "label.h"
+#include "report_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,10 +39,9 @@ static void print_change(FILE *out, const struct comparison *comparison, const s
 
 static void print_case(FILE *out, const struct comparison *comparison, const struct case_result *result)
 {
-    char label[label_capacity];
     bool urgent = urgency_of(result) == URGENCY_BAD;
     fprintf(out, urgent ? "| **%s** | " : "| %s | ", verdict_word(result));
-    print_markdown(out, result_label(comparison, result, label));
+    print_label(out, comparison, result, print_markdown);
     fprintf(out, " | ");
     print_value(out, 0, result->baseline_median);
     fprintf(out, " | ");

@@ -1,11 +1,14 @@
+#include "precise.h"
+
 #include "report_parts.h"
 
 #include "label.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { most_far_runs = 20 };
+enum { most_far_runs = 20, most_short_runs = 3 };
 
 static const double percent = 100.0;
 
@@ -186,11 +189,11 @@ void print_summary(FILE *out, const struct comparison *c)
 
 static void print_far_run(FILE *out, const struct comparison *comparison, const struct far_run *far)
 {
-    char label[label_capacity];
     fprintf(out, far->in_baseline ? "left out of the baseline: " : "far from its side, counted all the same: ");
     print_place(out, comparison, far->row, far->in_baseline);
-    fprintf(out, ", %+.1f %% off the median: %s\n", percent * far->change,
-            case_label(&comparison->catalogue->cases[comparison->results[far->result].case_id], label));
+    fprintf(out, ", %+.1f %% off the median: ", percent * far->change);
+    print_label(out, comparison, &comparison->results[far->result], print_plain);
+    fprintf(out, "\n");
 }
 
 /* How many judged cases of a mode are further than the margin from the baseline,
@@ -229,9 +232,31 @@ static void print_constants(FILE *out, const struct comparison *comparison, cons
     }
 }
 
+/* A file that was cut at a row's end has runs without some cases. */
+static void print_short_runs(FILE *out, const struct comparison *comparison, const struct results *side,
+                             const char *prefix)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < side->run_count && printed < most_short_runs; i++) {
+        const struct process_run *run = &side->runs[i];
+        if (run->rows == run->most_rows)
+            continue;
+        printed++;
+        fprintf(out, "%swarning: ", prefix);
+        print_plain(out, side->paths[run->file]);
+        fprintf(out, ":%zu: run %llu of campaign '", run->line, (unsigned long long)run->run);
+        print_plain(out, intern_text(&comparison->catalogue->campaigns, run->campaign));
+        fprintf(out, "' ends after %zu of the %zu rows that another run of its campaign has: was the file cut?\n",
+                run->rows, run->most_rows);
+    }
+}
+
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
 {
     print_constants(out, comparison, prefix);
+    print_short_runs(out, comparison, comparison->baseline, prefix);
+    if (comparison->current != comparison->baseline)
+        print_short_runs(out, comparison, comparison->current, prefix);
     for (int column = 0; column < PROVENANCE_COLUMNS; column++) {
         const char *other = provenance_only_in(comparison->current, comparison->baseline, (enum provenance)column);
         if (!other)
@@ -268,13 +293,21 @@ void print_value(FILE *out, int width, double value)
     fprintf(out, "%*.*f", width, decimals < 0 ? 0 : decimals > 9 ? 9 : decimals, value);
 }
 
-const char *result_label(const struct comparison *comparison, const struct case_result *result, char label[])
+void print_case_label(FILE *out, const struct case_key *key, const char *behind, void (*print)(FILE *, const char *))
 {
-    case_label(&comparison->catalogue->cases[result->case_id], label);
-    if (!comparison->of_variants)
-        return label;
-    size_t size = strlen(label);
-    const char *first = comparison->catalogue->cases[result->baseline_case_id].parts[KEY_VARIANT];
-    snprintf(label + size, label_capacity - size, " (against %.100s)", first);
-    return label;
+    char *label = case_label(key, behind);
+    print(out, label ? label : "(not enough memory for its name)");
+    free(label);
+}
+
+void print_label(FILE *out, const struct comparison *comparison, const struct case_result *result,
+                 void (*print)(FILE *, const char *))
+{
+    const struct case_key *cases = comparison->catalogue->cases;
+    const char *first = cases[result->baseline_case_id].parts[KEY_VARIANT];
+    char *against = comparison->of_variants ? malloc(strlen(first) + sizeof "against ") : NULL;
+    if (against)
+        strcat(strcpy(against, "against "), first);
+    print_case_label(out, &cases[result->case_id], against, print);
+    free(against);
 }

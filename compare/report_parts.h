@@ -32,8 +32,12 @@ void print_value(FILE *out, int width, double value);
 
 /* The name of the case, against which variant it stands where variants are
  * compared. */
-const char *result_label(const struct comparison *comparison, const struct case_result *result,
-                         char label[]);
+void print_label(FILE *out, const struct comparison *comparison, const struct case_result *result,
+                 void (*print)(FILE *, const char *));
+
+/* The name of any case, with something in brackets behind it, or NULL. */
+void print_case_label(FILE *out, const struct case_key *key, const char *behind,
+                      void (*print)(FILE *, const char *));
 
 void report_text(FILE *out, const struct comparison *comparison, bool colour);
 void report_markdown(FILE *out, const struct comparison *comparison);

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "report.h"
 
 #include "label.h"
@@ -52,17 +54,12 @@ static void print_self_totals(FILE *out, const struct self_result *result)
 static void print_self_cases(FILE *out, const struct self_result *result, const struct catalogue *catalogue,
                              bool markdown)
 {
-    char label[label_capacity];
     for (size_t i = 0; i < result->case_count; i++) {
         const struct self_case *one = &result->cases[i];
         if (one->alarms == 0)
             continue;
         fprintf(out, markdown ? "- %.2f %% of splits: " : "%6.2f %%  ", share(one->alarms, one->splits));
-        case_label(&catalogue->cases[one->case_id], label);
-        if (markdown)
-            print_markdown(out, label);
-        else
-            fputs(label, out);
+        print_case_label(out, &catalogue->cases[one->case_id], NULL, markdown ? print_markdown : print_plain);
         fprintf(out, "\n");
     }
 }

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "report_parts.h"
 
 #include "label.h"
@@ -26,13 +28,14 @@ static void print_change(FILE *out, const struct comparison *comparison, const s
 
 static void print_case(FILE *out, const struct comparison *comparison, const struct case_result *result, bool colour)
 {
-    char label[label_capacity];
     const char *code = colour ? colour_of(urgency_of(result)) : "";
     fprintf(out, "%s%-12s%s ", code, verdict_word(result), *code ? "\033[0m" : "");
     print_value(out, 11, result->baseline_median);
     print_value(out, 12, result->current_median);
     print_change(out, comparison, result);
-    fprintf(out, "  %s\n               ", result_label(comparison, result, label));
+    fprintf(out, "  ");
+    print_label(out, comparison, result, print_plain);
+    fprintf(out, "\n               ");
     print_reason(out, comparison, result);
     fprintf(out, "\n");
 }

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "results.h"
 
 #include "csv.h"
@@ -51,7 +53,8 @@ struct loading {
     struct columns columns;
     uint32_t file;
     char *error;
-    char *key; /* scratch for joined keys */
+    bool *numeric; /* which columns hold a number */
+    char *key;     /* scratch for joined keys */
     size_t key_capacity;
 };
 
@@ -103,6 +106,37 @@ static bool find_columns(struct loading *loading)
            need_column(loading, "run", &c->run) && need_column(loading, "status", &c->status) &&
            need_column(loading, "device", &c->device) &&
            need_column(loading, loading->catalogue->metric->column, &c->metric);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t size = strlen(name);
+    size_t end_size = strlen(end);
+    return size >= end_size && strcmp(name + size - end_size, end) == 0;
+}
+
+/* A unit is part of a column's name; the few numbers without one are listed. */
+static bool is_numeric(const char *name)
+{
+    static const char *const units[] = {"_us", "_per_s", "_bytes", "_mhz", "_w", "_mj"};
+    static const char *const others[] = {"samples", "batch", "warmup", "bytes", "flops", "max_error", "tolerance"};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (ends_with(name, units[i]))
+            return true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool find_numeric(struct loading *loading)
+{
+    loading->numeric = calloc(loading->reader.column_count, sizeof loading->numeric[0]);
+    if (!loading->numeric)
+        return no_memory(loading);
+    for (size_t i = 0; i < loading->reader.column_count; i++)
+        loading->numeric[i] = is_numeric(loading->reader.names[i]) && (int)i != loading->columns.metric;
+    return true;
 }
 
 static const char *field(const struct loading *loading, int column)
@@ -289,56 +323,139 @@ static bool read_schema(struct loading *loading)
     return true;
 }
 
+/* In a row that is ok every number is one, and none is negative: what stands
+ * beside the metric goes into reports and plots. The metric itself is looked at
+ * where cases are paired, so that one bad case leaves the others their verdicts. */
+static bool check_numbers(struct loading *loading)
+{
+    for (size_t i = 0; i < loading->reader.column_count; i++) {
+        const char *text = field(loading, (int)i);
+        if (!loading->numeric[i] || *text == '\0')
+            continue;
+        if (!is_decimal(text))
+            return fail_field(loading, (int)i, "is not a decimal number with a point");
+        if (*text == '-' && strpbrk(text, "123456789"))
+            return fail_field(loading, (int)i, "cannot be negative");
+    }
+    return true;
+}
+
+/* A row that the end of the file cuts short may still have all its fields. */
+static bool check_line(struct loading *loading)
+{
+    const struct columns *c = &loading->columns;
+    if (loading->reader.cut)
+        return fail(loading, "%s:%zu: the last line has no line end: was the file cut?", loading->reader.path,
+                    loading->reader.record_line);
+    if (loading->reader.line <= loading->reader.record_line + 1)
+        return true;
+    for (int part = 0; part < KEY_PARTS; part++)
+        if (strchr(field(loading, c->key[part]), '\n'))
+            return fail(loading, "%s:%zu: column '%s' holds a line end: a quote that is closed too late?",
+                        loading->reader.path, loading->reader.record_line, key_column_names[part]);
+    if (strchr(field(loading, c->campaign), '\n') || strchr(field(loading, c->device), '\n'))
+        return fail(loading, "%s:%zu: column 'campaign' or 'device' holds a line end: a quote that is closed too late?",
+                    loading->reader.path, loading->reader.record_line);
+    return true;
+}
+
 static bool read_row(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
     row->line = loading->reader.record_line;
     row->file = loading->file;
     row->throttled = c->flags >= 0 && names_a_throttle(field(loading, c->flags));
-    return read_schema(loading) && read_case(loading, &row->case_id) &&
+    return check_line(loading) && read_schema(loading) && read_case(loading, &row->case_id) &&
            read_status(loading, &row->status) && read_origin(loading, row) &&
            read_number(loading, c->metric, &row->value) && read_number(loading, c->bytes, &row->bytes) &&
            read_number(loading, c->flops, &row->flops) && read_float(loading, c->time, &row->time_us) &&
-           read_float(loading, c->overhead, &row->overhead_us);
+           read_float(loading, c->overhead, &row->overhead_us) &&
+           (row->status != STATUS_OK || check_numbers(loading));
 }
 
-/* The same case in the same run twice would leave open which of them counts. */
-static bool check_unique(struct loading *loading, const struct row *row)
+static bool fail_twice(struct loading *loading, const struct row *first, const struct row *row)
 {
-    struct results *results = loading->results;
-    uint64_t identity[] = {row->case_id, row->campaign, row->run};
-    bool is_new = false;
-    uint32_t index = intern_add(&results->identities, identity, sizeof identity, &is_new);
-    if (index == INTERN_NONE)
-        return no_memory(loading);
-    if (is_new)
-        return true;
-    const struct row *first = &results->rows[index];
     const struct case_key *key = &loading->catalogue->cases[row->case_id];
     return fail(loading,
                 "%s:%zu: column 'run': run %llu of campaign '%.40s' has a second row for the case "
                 "'%.60s %.60s %.40s %.20s %.20s %.100s %.20s'; the first is at %s:%zu",
-                loading->reader.path, row->line, (unsigned long long)row->run,
+                loading->results->paths[row->file], row->line, (unsigned long long)row->run,
                 intern_text(&loading->catalogue->campaigns, row->campaign), key->parts[KEY_SUITE],
                 key->parts[KEY_CASE], key->parts[KEY_VARIANT], key->parts[KEY_BACKEND], key->parts[KEY_DTYPE],
-                key->parts[KEY_PARAMS], key->parts[KEY_MODE], results->paths[first->file], first->line);
+                key->parts[KEY_PARAMS], key->parts[KEY_MODE], loading->results->paths[first->file], first->line);
+}
+
+/* Where a row's identity belongs among slots of row numbers and one. */
+static size_t identity_slot(const struct results *results, const uint32_t *slots, size_t slot_count,
+                            const struct row *row)
+{
+    uint64_t hash = (row->run * 0x9e3779b97f4a7c15u + row->case_id) * 0xbf58476d1ce4e5b9u + row->campaign;
+    hash = (hash ^ (hash >> 31)) * 0x94d049bb133111ebu;
+    for (size_t slot = (size_t)(hash >> 20) & (slot_count - 1);; slot = (slot + 1) & (slot_count - 1)) {
+        const struct row *held = slots[slot] ? &results->rows[slots[slot] - 1] : NULL;
+        if (!held || (held->case_id == row->case_id && held->run == row->run && held->campaign == row->campaign))
+            return slot;
+    }
+}
+
+/* The same case in the same run twice would leave open which of them counts. */
+static bool check_unique(struct loading *loading)
+{
+    const struct results *results = loading->results;
+    size_t slot_count = 64;
+    while (slot_count < 2 * results->count)
+        slot_count *= 2;
+    uint32_t *slots = calloc(slot_count, sizeof slots[0]);
+    if (!slots)
+        return no_memory(loading);
+    bool unique = true;
+    for (size_t i = 0; unique && i < results->count; i++) {
+        size_t slot = identity_slot(results, slots, slot_count, &results->rows[i]);
+        unique = slots[slot] == 0 || fail_twice(loading, &results->rows[slots[slot] - 1], &results->rows[i]);
+        slots[slot] = (uint32_t)i + 1;
+    }
+    free(slots);
+    return unique;
+}
+
+/* Counts the row to the process that wrote it. */
+static bool note_run(struct loading *loading, const struct row *row)
+{
+    struct results *results = loading->results;
+    const char *suite = loading->catalogue->cases[row->case_id].parts[KEY_SUITE];
+    struct process_run *last = results->run_count ? &results->runs[results->run_count - 1] : NULL;
+    if (last && last->suite == suite && last->run == row->run && last->campaign == row->campaign &&
+        last->file == row->file) {
+        last->rows++;
+        last->line = row->line;
+        return true;
+    }
+    if (results->run_count == results->run_capacity) {
+        size_t capacity = results->run_capacity ? 2 * results->run_capacity : 64;
+        struct process_run *larger = realloc(results->runs, capacity * sizeof larger[0]);
+        if (!larger)
+            return no_memory(loading);
+        results->runs = larger;
+        results->run_capacity = capacity;
+    }
+    results->runs[results->run_count++] =
+        (struct process_run){suite, row->run, 1, 0, row->line, row->campaign, row->file};
+    return true;
 }
 
 static bool keep_row(struct loading *loading, const struct row *row)
 {
     struct results *results = loading->results;
-    if (!check_unique(loading, row))
-        return false;
     if (results->count == results->capacity) {
         size_t capacity = results->capacity ? 2 * results->capacity : 256;
         struct row *larger = realloc(results->rows, capacity * sizeof larger[0]);
-        if (!larger)
+        if (!larger || capacity > UINT32_MAX)
             return no_memory(loading);
         results->rows = larger;
         results->capacity = capacity;
     }
     results->rows[results->count++] = *row;
-    return true;
+    return note_run(loading, row);
 }
 
 static bool read_rows(struct loading *loading)
@@ -358,14 +475,32 @@ static bool read_rows(struct loading *loading)
     }
 }
 
+static bool same_sitting(const struct process_run *a, const struct process_run *b)
+{
+    return a->suite == b->suite && a->campaign == b->campaign && a->file == b->file;
+}
+
+/* A sitting is written in one go, so its runs follow each other. */
+static void count_most_rows(struct results *results)
+{
+    for (size_t first = 0, end; first < results->run_count; first = end) {
+        size_t most = 0;
+        for (end = first; end < results->run_count && same_sitting(&results->runs[end], &results->runs[first]); end++)
+            most = results->runs[end].rows > most ? results->runs[end].rows : most;
+        for (size_t i = first; i < end; i++)
+            results->runs[i].most_rows = most;
+    }
+}
+
 /* Reads an opened file to its end, and closes it. */
 static bool load_opened(struct loading *loading, bool opened)
 {
-    bool complete = opened ? find_columns(loading) && read_rows(loading)
+    bool complete = opened ? find_columns(loading) && find_numeric(loading) && read_rows(loading)
                            : fail(loading, "%s", loading->reader.error);
     csv_close(&loading->reader);
     free(loading->key);
-    return complete;
+    free(loading->numeric);
+    return complete && check_unique(loading);
 }
 
 bool results_load(struct results *results, struct catalogue *catalogue, const char *const *paths,
@@ -377,6 +512,7 @@ bool results_load(struct results *results, struct catalogue *catalogue, const ch
         if (!load_opened(&loading, csv_open(&loading.reader, paths[file])))
             return false;
     }
+    count_most_rows(results);
     return true;
 }
 
@@ -385,7 +521,9 @@ bool results_load_bytes(struct results *results, struct catalogue *catalogue, co
 {
     *results = (struct results){.paths = path, .path_count = 1};
     struct loading loading = {results, catalogue, .error = error};
-    return load_opened(&loading, csv_open_bytes(&loading.reader, *path, bytes, size));
+    bool complete = load_opened(&loading, csv_open_bytes(&loading.reader, *path, bytes, size));
+    count_most_rows(results);
+    return complete;
 }
 
 const char *provenance_only_in(const struct results *current, const struct results *baseline,
@@ -404,7 +542,7 @@ const char *provenance_only_in(const struct results *current, const struct resul
 void results_free(struct results *results)
 {
     free(results->rows);
-    intern_free(&results->identities);
+    free(results->runs);
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         intern_free(&results->provenance[i]);
     *results = (struct results){0};

@@ -95,6 +95,17 @@ enum provenance {
 
 extern const char *const provenance_column_names[PROVENANCE_COLUMNS];
 
+/* The rows of one suite that one process wrote, next to each other in a file. */
+struct process_run {
+    const char *suite; /* owned by the catalogue */
+    uint64_t run;
+    size_t rows;
+    size_t most_rows; /* of any run of its suite and campaign */
+    size_t line; /* of its last row */
+    uint32_t campaign;
+    uint32_t file;
+};
+
 struct results {
     const char *const *paths; /* not owned */
     size_t path_count;
@@ -102,7 +113,9 @@ struct results {
     size_t count;
     size_t capacity;
     bool has_schema_1; /* a row of it, in whatever mode */
-    struct intern_table identities; /* case, campaign and run of each row */
+    struct process_run *runs; /* in the order of the files */
+    size_t run_count;
+    size_t run_capacity;
     struct intern_table provenance[PROVENANCE_COLUMNS];
 };
 

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "self.h"
 
 #include <math.h>
@@ -52,10 +54,14 @@ static void free_bench(struct bench *bench)
 }
 
 /* Adds the case's runs as a sample. *usable says whether it can be judged. */
-static bool add_sample(struct bench *bench, const struct settings *settings, struct row_span span, bool *usable)
+static bool add_sample(struct bench *bench, const struct settings *settings, struct row_span span, bool *usable,
+                       const struct row **invalid)
 {
     struct problem problem;
-    *usable = outcome_of(settings->metric, span, span, &problem) == OUTCOME_JUDGED && span.count >= least_runs;
+    enum outcome outcome = outcome_of(settings->metric, span, span, &problem);
+    *usable = outcome == OUTCOME_JUDGED && span.count >= least_runs;
+    if (outcome == OUTCOME_INVALID && !*invalid)
+        *invalid = problem.row;
     if (!*usable)
         return true;
     struct sample *sample = &bench->samples[bench->sample_count++];
@@ -128,7 +134,7 @@ static bool fill_bench(struct bench *bench, struct self_result *out, const struc
             continue;
         struct row_span span = rows_of_case(index, id);
         bool usable = false;
-        if (!add_sample(bench, settings, span, &usable))
+        if (!add_sample(bench, settings, span, &usable, &out->invalid))
             return false;
         if (usable)
             out->cases[out->case_count++] = (struct self_case){.case_id = id, .runs = span.count};
@@ -291,7 +297,9 @@ bool self_compare(struct self_result *out, const struct settings *settings, cons
     bool complete = reserve_cases(&bench, out, catalogue->keys.count) &&
                     rows_by_case_build(&index, results, catalogue->keys.count) &&
                     fill_bench(&bench, out, settings, catalogue, &index);
-    if (complete && out->case_count == 0)
+    if (complete && out->invalid)
+        out->refusal = "a row that is ok has no value that a measurement can have";
+    else if (complete && out->case_count == 0)
         out->refusal = "no case has four ok runs or more";
     else if (complete)
         complete = split_runs(&bench, &rule, out) && split_campaigns(&bench, &rule, out);

@@ -20,7 +20,8 @@ struct self_result {
     size_t case_count;
     size_t campaigns; /* each against the others; 0 where there is but one */
     size_t campaign_alarms;
-    size_t unusable; /* cases left out: not ok, invalid, or too few runs */
+    size_t unusable; /* cases left out: not ok, or too few runs */
+    const struct row *invalid; /* an ok row without a value, or NULL: nothing is judged then */
     const char *refusal; /* why there is no result, or NULL */
 };
 

@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "statistics.h"
 
 #include <math.h>

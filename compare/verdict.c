@@ -1,3 +1,5 @@
+#include "precise.h"
+
 #include "verdict.h"
 
 #include <math.h>

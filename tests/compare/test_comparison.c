@@ -174,6 +174,26 @@ static void times_of_zero_and_less(void **state)
     }
 }
 
+/* C1 and C2: nor where the case is on one side only. */
+static void invalid_on_one_side(void **state)
+{
+    (void)state;
+    const char *bad[] = {"0", "-5", ""};
+    for (size_t i = 0; i < 6; i++) {
+        struct sides sides = begin();
+        struct settings settings = usual_settings();
+        settings.subset = true;
+        add_both(&sides, "honest", 100, 100);
+        add_row(i % 2 ? &sides.baseline : &sides.current,
+                (struct text_row){.name = "alone", .run = 1, .median_us = bad[i / 2]});
+        finish_with(&sides, settings);
+        assert_outcome(&sides, "alone", OUTCOME_INVALID);
+        assert_int_equal(result_of(&sides, "alone")->problem.in_baseline, i % 2);
+        assert_int_equal(status_of(&sides), EXIT_CANNOT_JUDGE);
+        end(&sides);
+    }
+}
+
 /* O05 */
 static void other_devices(void **state)
 {
@@ -240,8 +260,14 @@ static void fields_that_do_not_read(void **state)
         {{.median_us = "nan"}, "'nan' is not a decimal number"},
         {{.bytes = "1k"}, "BASE.csv:2: column 'bytes': '1k'"},
         {{.status = "fine"}, "BASE.csv:2: column 'status': 'fine' is no status"},
+        {{.gb_per_s = "inf"}, "BASE.csv:2: column 'gb_per_s': 'inf' is not a decimal number"},
+        {{.gb_per_s = "-5"}, "BASE.csv:2: column 'gb_per_s': '-5' cannot be negative"},
+        {{.overhead_us = "-nan"}, "BASE.csv:2: column 'overhead_us': '-nan' is not a decimal number"},
+        {{.median_us = "1e999"}, "BASE.csv:2: column 'median_us': '1e999' is not a decimal number"},
+        {{.params = "\"n=1\nn=2\""}, "BASE.csv:2: column 'params' holds a line end"},
+        {{.campaign = "\"a\nb\""}, "BASE.csv:2: column 'campaign' or 'device' holds a line end"},
     };
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sides sides = begin();
         add_row(&sides.baseline, cases[i].row);
         assert_load_error(&sides, cases[i].message);
@@ -250,6 +276,38 @@ static void fields_that_do_not_read(void **state)
     add_row(&sides.baseline, (struct text_row){.run = 1});
     strstr(sides.baseline.bytes, "\n2,")[1] = '3';
     assert_load_error(&sides, "BASE.csv:2: column 'schema': '3' is a schema this program does not know");
+}
+
+/* C4: a number that the end of the file cuts is another number. */
+static void a_last_line_without_its_end(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_both(&sides, "copy", 100, 100);
+    sides.current.size -= 3; /* ",580\n" to ",5" */
+    assert_load_error(&sides, "CUR.csv:4: the last line has no line end: was the file cut?");
+}
+
+/* C5 */
+static void runs_that_lack_rows(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    const char *names[] = {"a", "b", "c"};
+    for (unsigned run = 1; run <= 4; run++)
+        for (size_t i = 0; i < (run == 4 ? 1 : 3); i++)
+            add_row(&sides.current, (struct text_row){.name = names[i], .campaign = "new", .run = run});
+    add_both(&sides, "d", 100, 100);
+    add_runs(&sides.baseline, (struct text_row){.name = "a", .campaign = "c2"}, 5, 100, 0.0);
+    finish(&sides);
+    const struct results *current = &sides.compared.current;
+    assert_int_equal(current->run_count, 7);
+    assert_int_equal(current->runs[3].rows, 1);
+    assert_int_equal(current->runs[3].most_rows, 3);
+    assert_int_equal(current->runs[3].line, 11);
+    for (size_t i = 0; i < sides.compared.baseline.run_count; i++)
+        assert_int_equal(sides.compared.baseline.runs[i].rows, sides.compared.baseline.runs[i].most_rows);
+    end(&sides);
 }
 
 /* O11: columns are found by name. */
@@ -579,6 +637,21 @@ static void self_of_many_runs_draws_splits(void **state)
     end(&sides);
 }
 
+/* C2 */
+static void self_of_an_invalid_row(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    struct self_result result;
+    add_runs(&sides.baseline, (struct text_row){.name = "a"}, 6, 100, 0.001);
+    add_row(&sides.baseline, (struct text_row){.name = "b", .run = 1, .median_us = ""});
+    self_of(&sides, &result);
+    assert_int_equal(result.invalid->line, 8);
+    assert_int_equal(self_status(&result), EXIT_CANNOT_JUDGE);
+    self_free(&result);
+    end(&sides);
+}
+
 static void self_of_too_few_runs(void **state)
 {
     (void)state;
@@ -600,10 +673,13 @@ int main(void)
         cmocka_unit_test(no_common_case),
         cmocka_unit_test(a_run_twice_is_refused),
         cmocka_unit_test(times_of_zero_and_less),
+        cmocka_unit_test(invalid_on_one_side),
         cmocka_unit_test(other_devices),
         cmocka_unit_test(other_units),
         cmocka_unit_test(names_and_line_ends),
         cmocka_unit_test(fields_that_do_not_read),
+        cmocka_unit_test(a_last_line_without_its_end),
+        cmocka_unit_test(runs_that_lack_rows),
         cmocka_unit_test(columns_in_any_order),
         cmocka_unit_test(single_and_equal_runs),
         cmocka_unit_test(a_file_against_itself),
@@ -620,6 +696,7 @@ int main(void)
         cmocka_unit_test(self_of_two_kinds_of_runs),
         cmocka_unit_test(self_of_two_suites),
         cmocka_unit_test(self_of_many_runs_draws_splits),
+        cmocka_unit_test(self_of_an_invalid_row),
         cmocka_unit_test(self_of_too_few_runs),
     };
     return cmocka_run_group_tests_name("compare: comparison", tests, NULL, NULL);

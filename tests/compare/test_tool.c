@@ -236,6 +236,84 @@ static void csv_output_reads_back(void **state)
     csv_close(&reader);
 }
 
+/* C7: what is there already is written as it is, or not at all. */
+static void outputs_of_every_kind(void **state)
+{
+    (void)state;
+    char report[4096];
+    char command[600];
+    assert_int_equal(run("--output base.csv base.csv slow.csv"), 2);
+    assert_says(complaint, "cannot write base.csv: it is one of the inputs");
+    snprintf(command, sizeof command,
+             "cd '%s' && ln -s base.csv input && echo old > target && ln -s target link && ln -s nowhere dangling && "
+             "mkfifo pipe && echo old > log && echo old > shut && chmod 444 shut", directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(run("--output input base.csv slow.csv"), 2);
+    assert_int_equal(run("--output ./slow.csv --baseline base.csv --current same.csv slow.csv"), 2);
+    assert_int_equal(run("base.csv slow.csv"), 1);
+    assert_int_equal(run("--output dangling base.csv slow.csv"), 2);
+    assert_int_equal(run("--output . base.csv slow.csv"), 2);
+    if (geteuid() != 0)
+        assert_int_equal(run("--output shut base.csv slow.csv"), 2);
+    assert_int_equal(run("--output link base.csv slow.csv"), 1);
+    read_back("target", report, sizeof report);
+    assert_says(report, "1 slower");
+    snprintf(command, sizeof command, "test -L '%s/link'", directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(run("--output pipe base.csv slow.csv & cat pipe > piped; wait; exit 1; true"), 1);
+    read_back("piped", report, sizeof report);
+    assert_says(report, "1 slower");
+}
+
+/* C8: what is behind /dev/stdout is appended to, not replaced. */
+static void open_descriptors_are_written_to(void **state)
+{
+    (void)state;
+    char report[4096];
+    assert_int_equal(run("--output /dev/stdout base.csv slow.csv >> log; exit $?;"), 1);
+    read_back("log", report, sizeof report);
+    assert_int_equal(strncmp(report, "old\n", 4), 0);
+    assert_says(report, "1 slower");
+    assert_int_equal(run("--output /dev/fd/3 base.csv slow.csv 3>> log; exit $?;"), 1);
+    assert_int_equal(run("--output /dev/fd/77 base.csv slow.csv"), 2);
+}
+
+/* C10: names are told apart and taken by --filter to their last character. */
+static void long_names_stay_whole(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    char names[2][700];
+    add_header(&text);
+    for (int i = 0; i < 2; i++) {
+        memset(names[i], 'x', sizeof names[i] - 1);
+        names[i][sizeof names[i] - 2] = (char)('a' + i);
+        names[i][sizeof names[i] - 1] = '\0';
+        add_case(&text, names[i], "c1", 3, 100);
+    }
+    write_text("long.csv", &text);
+    assert_int_equal(run("long.csv long.csv"), 0);
+    assert_says(output, names[0]);
+    assert_says(output, names[1]);
+    assert_int_equal(run("--filter 'xb plain cuda' long.csv long.csv"), 0);
+    assert_says(output, "1 case: 1 same");
+}
+
+static void cut_files_are_named(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    add_header(&text);
+    for (unsigned run_number = 1; run_number <= 3; run_number++)
+        for (int i = 0; i < (run_number == 3 ? 1 : 2); i++)
+            add_row(&text, (struct text_row){.name = i ? "\"norm|<f,4>\"" : "copy", .campaign = "new",
+                                             .run = run_number, .median_us = i ? "50" : "100"});
+    write_text("cut.csv", &text);
+    assert_int_equal(run("base.csv cut.csv"), 0);
+    assert_says(output, "warning: cut.csv:6: run 3 of campaign 'new' ends after 1 of the 2 rows that another run of its "
+                        "campaign has: was the file cut?");
+}
+
 static void write_changed(const char *name, const char *campaign, struct text_row row)
 {
     struct text text = {0};
@@ -390,7 +468,7 @@ static void control_characters_stay_out(void **state)
     (void)state;
     struct text text = {0};
     add_header(&text);
-    add_case(&text, "\"red\033[31m\nline\"", "c1", 3, 100);
+    add_case(&text, "\"red\033[31m\tline\"", "c1", 3, 100);
     write_text("control.csv", &text);
     assert_int_equal(run("control.csv control.csv"), 0);
     assert_null(strchr(output, '\033'));
@@ -414,6 +492,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(several_files_a_side),
         cmocka_unit_test(rules_can_be_set),
         cmocka_unit_test(a_file_appears_when_complete),
+        cmocka_unit_test(outputs_of_every_kind),
+        cmocka_unit_test(open_descriptors_are_written_to),
+        cmocka_unit_test(long_names_stay_whole),
+        cmocka_unit_test(cut_files_are_named),
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
