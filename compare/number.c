@@ -3,9 +3,33 @@
 #include "number.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const uint64_t exponent_bits = 0x7ff0000000000000u;
+static const uint64_t mantissa_bits = 0x000fffffffffffffu;
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static bool is_finite(double value)
+{
+    return (bits_of(value) & exponent_bits) != exponent_bits;
+}
+
+bool is_absent(double value)
+{
+    return !is_finite(value) && (bits_of(value) & mantissa_bits) != 0;
+}
+
+bool is_positive(double value)
+{
+    return is_finite(value) && value > 0.0;
+}
 
 /* The longest spelling accepted; a double needs 17 digits, an exact decimal
  * fraction of one rarely more than 60. */
@@ -95,7 +119,7 @@ bool parse_decimal(const char *text, double *out)
     if (strlen(text) >= number_capacity || !is_decimal(text))
         return false;
     value = convert(text);
-    if (!isfinite(value))
+    if (!is_finite(value))
         return false;
     *out = value;
     return true;

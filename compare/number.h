@@ -13,6 +13,10 @@ bool parse_decimal(const char *text, double *out);
 /* Whether it is spelled as one, however large. */
 bool is_decimal(const char *text);
 
+/* These look at the bits, so that they hold in a build with -Ofast as well. */
+bool is_absent(double value);   /* NAN */
+bool is_positive(double value); /* above 0 and finite */
+
 /* Reads digits only, up to UINT64_MAX. */
 bool parse_whole(const char *text, uint64_t *out);
 

@@ -3,8 +3,7 @@
 #include "outcome.h"
 
 #include "constant.h"
-
-#include <math.h>
+#include "number.h"
 
 static size_t count_ok(struct row_span span)
 {
@@ -35,7 +34,7 @@ static bool all_skipped(struct row_span span)
 static const struct row *first_invalid(struct row_span span)
 {
     for (size_t i = 0; i < span.count; i++)
-        if (span.rows[i]->status == STATUS_OK && !(span.rows[i]->value > 0.0))
+        if (span.rows[i]->status == STATUS_OK && !is_positive(span.rows[i]->value))
             return span.rows[i];
     return NULL;
 }
@@ -47,7 +46,7 @@ static const struct row *first_below_constant(const struct metric *metric, struc
         if (span.rows[i]->status != STATUS_OK)
             continue;
         double value = value_without_constant(metric, span.rows[i]);
-        if (!(value > 0.0) || isinf(value))
+        if (!is_positive(value))
             return span.rows[i];
     }
     return NULL;
@@ -56,7 +55,7 @@ static const struct row *first_below_constant(const struct metric *metric, struc
 static bool lacks_metric(struct row_span span)
 {
     for (size_t i = 0; i < span.count; i++)
-        if (span.rows[i]->status == STATUS_OK && !isnan(span.rows[i]->value))
+        if (span.rows[i]->status == STATUS_OK && !is_absent(span.rows[i]->value))
             return false;
     return true;
 }
@@ -64,7 +63,7 @@ static bool lacks_metric(struct row_span span)
 /* An empty field says nothing about the work. */
 static bool differs(double left, double right)
 {
-    return !isnan(left) && !isnan(right) && (left < right || left > right);
+    return !is_absent(left) && !is_absent(right) && (left < right || left > right);
 }
 
 /* The first ok row that does other work than the row before it, or NULL. */
