@@ -160,6 +160,26 @@ static int run_loaded(const struct options *options, struct settings settings, c
     return run_comparison(options, &settings, catalogue, baseline, current);
 }
 
+/* Keeps, of each case, the rows of the campaign that stands first in the files. */
+static bool keep_oldest(const struct catalogue *catalogue, struct results *baseline)
+{
+    uint32_t *oldest = malloc((catalogue->keys.count + 1) * sizeof oldest[0]);
+    if (!oldest)
+        return false;
+    memset(oldest, 0xff, catalogue->keys.count * sizeof oldest[0]);
+    size_t kept = 0;
+    for (size_t i = 0; i < baseline->count; i++) {
+        const struct row *row = &baseline->rows[i];
+        if (oldest[row->case_id] == INTERN_NONE)
+            oldest[row->case_id] = row->campaign;
+        if (oldest[row->case_id] == row->campaign)
+            baseline->rows[kept++] = *row;
+    }
+    baseline->count = kept;
+    free(oldest);
+    return true;
+}
+
 static int load_and_run(const struct options *options, const struct settings *settings)
 {
     char error[results_error_capacity];
@@ -170,6 +190,10 @@ static int load_and_run(const struct options *options, const struct settings *se
     if (!results_load(&baseline, &catalogue, options->baseline.items, options->baseline.count, error) ||
         !results_load(&current, &catalogue, options->current.items, options->current.count, error))
         status = refuse(error);
+    else if (options->oldest && !keep_oldest(&catalogue, &baseline))
+        status = refuse("not enough memory");
+    else if (options->mode == MODE_CHECK)
+        status = EXIT_FINE;
     else
         status = run_loaded(options, *settings, &catalogue, &baseline, &current);
     results_free(&baseline);

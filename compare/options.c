@@ -12,6 +12,7 @@ enum option {
     OPTION_CURRENT,
     OPTION_VARIANTS,
     OPTION_SELF,
+    OPTION_CHECK,
     OPTION_MARGIN,
     OPTION_CONFIDENCE,
     OPTION_FALSE_ALARMS,
@@ -21,6 +22,7 @@ enum option {
     OPTION_FORMAT,
     OPTION_OUTPUT,
     OPTION_SUBSET,
+    OPTION_OLDEST,
     OPTION_IGNORE_DEVICE,
     OPTION_KEEP_CONSTANT,
     OPTION_HELP,
@@ -37,6 +39,7 @@ static const struct {
     [OPTION_CURRENT] = {"--current", TAKES_FILES},
     [OPTION_VARIANTS] = {"--variants", TAKES_FILES},
     [OPTION_SELF] = {"--self", TAKES_FILES},
+    [OPTION_CHECK] = {"--check", TAKES_FILES},
     [OPTION_MARGIN] = {"--margin", TAKES_VALUE},
     [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
     [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
@@ -46,6 +49,7 @@ static const struct {
     [OPTION_FORMAT] = {"--format", TAKES_VALUE},
     [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
+    [OPTION_OLDEST] = {"--oldest", TAKES_NOTHING},
     [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
     [OPTION_KEEP_CONSTANT] = {"--keep-constant", TAKES_NOTHING},
     [OPTION_HELP] = {"--help", TAKES_NOTHING},
@@ -170,6 +174,8 @@ static bool apply_files(struct parsing *parsing, enum option option)
         options->mode = MODE_VARIANTS;
     if (option == OPTION_SELF)
         options->mode = MODE_SELF;
+    if (option == OPTION_CHECK)
+        options->mode = MODE_CHECK;
     return take_files(parsing, option, option == OPTION_CURRENT ? &options->current : &options->baseline);
 }
 
@@ -177,6 +183,8 @@ static void apply_switch(struct options *options, enum option option)
 {
     if (option == OPTION_SUBSET)
         options->settings.subset = true;
+    else if (option == OPTION_OLDEST)
+        options->oldest = true;
     else if (option == OPTION_IGNORE_DEVICE)
         options->settings.ignore_device = true;
     else if (option == OPTION_KEEP_CONSTANT)
@@ -223,12 +231,12 @@ static bool check_sides(struct parsing *parsing)
     const struct options *options = parsing->options;
     const bool *seen = parsing->seen;
     int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
-               seen[OPTION_SELF];
+               seen[OPTION_SELF] + seen[OPTION_CHECK];
     if (options->mode == MODE_HELP)
         return true;
     if (ways > 1)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
-                             "--current, --variants, or --self");
+                             "--current, --variants, --self, or --check");
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)
@@ -257,12 +265,13 @@ void print_usage(FILE *out)
           "       gpubench-compare [options] --baseline FILE... --current FILE...\n"
           "       gpubench-compare [options] --variants FILE...\n"
           "       gpubench-compare [options] --self FILE...\n"
+          "       gpubench-compare --check FILE...\n"
           "\n"
           "Says for each case whether the current results are slower, faster or the same\n"
           "as the baseline, or that the data cannot tell. --variants compares, within one\n"
           "side, each variant with the first of its case. --self splits runs of the same\n"
           "code in balanced ways (all, or 4000 drawn at random) and says how often that\n"
-          "raises a false alarm.\n"
+          "raises a false alarm. --check only reads the files.\n"
           "A FILE is CSV of schema 1 or 2; - is standard input. Schema 1's modes cold and\n"
           "graph are read as dirty and dirty-graph, after what their flush left behind.\n"
           "\n"
@@ -274,6 +283,7 @@ void print_usage(FILE *out)
           "                          gb_per_s, tflop_per_s\n"
           "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
           "  --subset                cases may be missing in current\n"
+          "  --oldest                judge against the oldest campaign of each case only\n"
           "  --ignore-device         compare results of different devices\n"
           "  --keep-constant         compare times as measured, with what two events cost\n"
           "                          on their host (else taken out where it differs)\n"

@@ -7,7 +7,7 @@
 #include <regex.h>
 #include <stdio.h>
 
-enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_HELP };
+enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_HELP };
 
 struct paths {
     const char *const *items; /* a stretch of argv */
@@ -23,6 +23,7 @@ struct options {
     struct settings settings; /* without its filter */
     const char *filter;       /* NULL takes every case */
     enum format format;
+    bool oldest; /* only the oldest campaign of each case of the baseline */
     const char *output; /* NULL is standard output */
 };
 

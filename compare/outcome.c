@@ -128,7 +128,8 @@ enum outcome outcome_of(const struct metric *metric, struct row_span baseline, s
     size_t current_ok = count_ok(current);
     bool in_baseline = count_ok(baseline) > 0;
     if (!in_baseline && current_ok == 0)
-        return blame(problem, first_not_ok(baseline), true, OUTCOME_NEVER_OK);
+        return baseline.count > 0 ? blame(problem, first_not_ok(baseline), true, OUTCOME_NEVER_OK)
+                                  : blame(problem, first_not_ok(current), false, OUTCOME_NEVER_OK);
     /* A case on one side only is no news where its value cannot be. */
     if (!in_baseline || current_ok == 0) {
         struct row_span only = in_baseline ? baseline : current;

@@ -261,7 +261,8 @@ void print_notes(FILE *out, const struct comparison *comparison, const char *pre
         const char *other = provenance_only_in(comparison->current, comparison->baseline, (enum provenance)column);
         if (!other)
             continue;
-        fprintf(out, "%swarning: %s differs: current has '", prefix, provenance_column_names[column]);
+        fprintf(out, "%swarning: %s differ%s: current has '", prefix, provenance_column_names[column],
+                column == PROVENANCE_SETTINGS ? "" : "s");
         print_plain(out, other);
         fprintf(out, "', the baseline '");
         print_plain(out, intern_text(&comparison->baseline->provenance[column], 0));

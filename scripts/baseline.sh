@@ -2,19 +2,46 @@
 # baseline.sh PROGRAM SUITE RUNS [ARGUMENTS...] - measures a suite in RUNS
 # processes and appends them, as one campaign, to the baseline of this device.
 # Refuses a working tree with changes. Prints what changed against the campaigns
-# that were there.
+# that were there. What is slower than in the oldest of them needs a reason
+# (REASON="why"), which is kept beside the baseline: a baseline that is refreshed
+# after each small loss would hide their sum.
 set -eu
 . "$(dirname "$0")/record.sh"
 program=$1 suite=$2 runs=$3
 shift 3
 measured=results/baseline-$suite.csv
 
+# A loss against the oldest campaign is recorded with its reason, or not at all.
+judge_against_oldest() {
+    loss=0
+    build/gpubench-compare --oldest --subset --output "results/oldest-$suite.txt" "$baseline" "$measured" \
+        2> /dev/null || loss=$?
+    [ "$loss" -eq 1 ] || return 0
+    if [ -z "${REASON:-}" ]; then
+        cat "results/oldest-$suite.txt"
+        echo "baseline-$suite: slower than the oldest campaign of $baseline, as above; nothing is recorded" \
+             "(REASON=\"why\" records it; the rows are in $measured)" >&2
+        exit 1
+    fi
+    campaign=$(awk -v name=campaign -f scripts/fields.awk -f scripts/values.awk "$measured" | tr '\n' ' ')
+    printf '%s %s\n' "$campaign" "$REASON" >> "$folder/$suite.reasons.txt"
+}
+
 refuse_changes "baseline-$suite"
 prepare "$measured"
-"$program" --runs "$runs" --csv "$measured" "$@"
-[ -e "$measured" ] || exit 0
+status=0
+"$program" --runs "$runs" --csv "$measured" "$@" || status=$?
+# A case that failed keeps its row, which says why.
+[ "$status" -le 1 ] || exit "$status"
+[ -e "$measured" ] || exit "$status"
 folder=$(sh scripts/device-folder.sh "$measured")
 baseline=$folder/$suite.csv
-# A change is news here, not a failure; other columns are for append to refuse.
-[ ! -e "$baseline" ] || build/gpubench-compare --subset "$baseline" "$measured" || true
+if [ -e "$baseline" ]; then
+    refuse_other_columns "$measured" "$baseline"
+    refuse_unreadable "$baseline"
+    # A change since the last campaigns is news here, not a failure.
+    build/gpubench-compare --subset "$baseline" "$measured" || true
+    judge_against_oldest
+fi
 append "$measured" "$baseline"
+exit "$status"

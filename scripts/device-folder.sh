@@ -3,8 +3,8 @@
 # result file was measured on: its name in lower case, everything but letters
 # and digits a dash. Status 2 if the file names none, or more than one.
 set -eu
-names=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "device") d = i; next }
-                 { while (gsub(/"[^"]*"/, "")) {} ; print $d }' "$1" | sort -u)
+here=$(dirname "$0")
+names=$(awk -v name=device -f "$here/fields.awk" -f "$here/values.awk" "$1")
 if [ -z "$names" ] || [ "$(printf '%s\n' "$names" | wc -l)" -ne 1 ]; then
     echo "$1: one device expected, found: ${names:-none}" >&2
     exit 2

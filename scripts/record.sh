@@ -1,12 +1,17 @@
 # record.sh - what the scripts that record baselines share; they source it.
 
 # refuse_changes NAME: ends with status 2 if the working tree has changes, whose
-# revision would name other code, unless FORCE=1.
+# revision would name other code, unless FORCE=1; or if git cannot tell. A tree
+# without a repository of its own has no revision to be wrong about.
 refuse_changes() {
-    if [ "${FORCE:-0}" != 1 ] && [ -n "$(git status --porcelain 2>/dev/null)" ]; then
-        echo "$1: the working tree has changes; commit them first (FORCE=1 overrides)" >&2
+    [ "${FORCE:-0}" != 1 ] && [ -e .git ] || return 0
+    if ! changes=$(git status --porcelain 2>&1); then
+        printf '%s: git cannot tell whether the tree has changes:\n%s\n' "$1" "$changes" >&2
         exit 2
     fi
+    [ -n "$changes" ] || return 0
+    echo "$1: the working tree has changes; commit them first (FORCE=1 overrides)" >&2
+    exit 2
 }
 
 # prepare MEASURED: room for a file, and no old one there, which would be recorded
@@ -25,12 +30,27 @@ refuse_other_columns() {
     fi
 }
 
+# refuse_unreadable FILE: ends with status 2 if rows behind the file's last line
+# would be glued to it or stand behind rows that nobody can read.
+refuse_unreadable() {
+    if [ -n "$(tail -c 1 "$1")" ]; then
+        echo "$1: the last line has no line end: was the file cut? Nothing is appended" >&2
+        exit 2
+    fi
+    if grep -n '^<<<<<<< \|^=======$\|^>>>>>>> ' "$1" >&2; then
+        echo "$1: conflict markers; nothing is appended" >&2
+        exit 2
+    fi
+    [ ! -x build/gpubench-compare ] || build/gpubench-compare --check "$1" >&2 || exit 2
+}
+
 # append MEASURED BASELINE: the rows of one file to the other, which need not be
 # there yet.
 append() {
     refuse_other_columns "$1" "$2"
     mkdir -p "$(dirname "$2")"
     if [ -e "$2" ]; then
+        refuse_unreadable "$2"
         { cat "$2"; tail -n +2 "$1"; } > "$2.new"
     else
         cp "$1" "$2.new"

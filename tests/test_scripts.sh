@@ -5,7 +5,7 @@
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+[ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
 failed=0
 count=0
 
@@ -15,11 +15,11 @@ check() { # check STATUS NAME
 }
 
 mkdir -p "$work/build" "$work/scripts"
-cp "$root"/scripts/*.sh "$work/scripts/"
+cp "$root"/scripts/*.sh "$root"/scripts/*.awk "$work/scripts/"
 cp "$root/build/gpubench-compare" "$root"/tests/gpu/planted.* "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/bin/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -95,6 +95,121 @@ sed 's/Toy Card 1/Other Card/' next1 > other && mv other next1
 sh scripts/compare.sh ./fake toy 3 > log 2>&1
 [ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
 check $? "no baseline of this device: status 2, the file's name and how to record it"
+
+# S1: what the second measurement does not look at stays found.
+: > calls
+rows next1 new 110 110.1 109.9
+sed '/steady/d' next1 > other && mv other next1
+rows next2 newer 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still missing: toy.steady a f32 n=1 cold' log
+check $? "a missing case is not forgotten when the slower one recovers"
+: > calls
+rows next1 new 110 110.1 109.9
+sed 's/steady\(.*\),3,ok,[^,]*/steady\1,3,mismatch,/' next1 > other && mv other next1
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still not ok: toy.steady a f32 n=1 cold' log
+check $? "nor is a case that no longer verifies"
+for kind in skipped unsupported mismatch; do
+    : > calls
+    rows next1 new 110 110.1 109.9
+    rows next2 newer 100 100.1 99.9
+    sed "s/changing\\(.*\\),ok,[^,]*/changing\\1,$kind,/" next2 > other && mv other next2
+    sh scripts/compare.sh ./fake toy 3 > log 2>&1
+    [ $? -eq 1 ] && grep -q 'toy.changing' log
+    check $? "a slower case that is $kind when measured again fails"
+done
+: > calls
+sed '/changing/d' next2 > other && mv other next2
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'missing in current' log
+check $? "a slower case that is missing when measured again fails"
+
+# S2
+: > calls
+rows next1 new 110 110.1 109.9
+cp next1 next2
+sh scripts/compare.sh ./fake toy 3 --filter 'toy a' --quiet > log 2>&1
+[ $? -eq 1 ] && [ "$(sed -n 2p calls | grep -o -- --filter | wc -l)" -eq 1 ] &&
+    [ "$(grep -c -- '--quiet.*--quiet' calls)" -eq 0 ] && sed -n 2p calls | grep -qF -- '--filter ^toy\.changing a f32 n=1$'
+check $? "the caller's filter gives way to the slower cases, and --quiet is given once"
+
+# S3: an oom row is a row.
+: > calls
+rows next1 new 100 100.1 99.9
+echo "2,toy,toy.large,a,cuda,f32,n=9,cold,new,1,oom,,Toy Card 1" >> next1
+FAKE_STATUS=1 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && grep -q 'never ok' log
+check $? "a case that has no room is judged as that"
+: > calls
+cp next1 next2
+cp baselines/toy-card-1/toy.csv kept
+FORCE=1 FAKE_STATUS=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && tail -1 baselines/toy-card-1/toy.csv | grep -q ',oom,'
+check $? "and recorded as that; the status says that a case failed"
+
+# S4, S5: what cannot be read is not appended to.
+refused() { # refused TEXT NAME: of the baseline that is there
+    cp baselines/toy-card-1/toy.csv before
+    : > calls
+    FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+    [ $? -eq 2 ] && grep -q "$1" log && cmp -s before baselines/toy-card-1/toy.csv
+    check $? "$2"
+    cp kept baselines/toy-card-1/toy.csv
+}
+printf '%s' "$(cat kept)" > baselines/toy-card-1/toy.csv
+refused 'no line end' "a baseline without its last line end is refused and untouched"
+{ cat kept; echo '<<<<<<< HEAD'; } > baselines/toy-card-1/toy.csv
+refused 'conflict markers' "a baseline with conflict markers is refused and untouched"
+{ cat kept; echo '2,toy,toy.steady'; } > baselines/toy-card-1/toy.csv
+refused 'the line has 3 fields' "a baseline with a broken row is refused and untouched"
+
+# S6, S13
+mkdir -p bin && printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' > bin/git && chmod +x bin/git
+: > calls
+PATH=$work/bin:$PATH sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'dubious ownership' log && [ ! -s calls ]
+check $? "a git that cannot tell is no clean tree"
+mkdir -p inside && cp -r scripts build fake next1 inside/
+: > inside/calls
+(cd inside && sh scripts/baseline.sh ./fake toy 3 > log 2>&1)
+[ $? -eq 0 ] && [ -e inside/baselines/toy-card-1/toy.csv ]
+check $? "the changes of a repository around the tree are not the tree's"
+rm -r inside bin
+
+# S7
+sed 's/Toy Card 1/"Intel Xeon Processor (Skylake, IBRS)"/' next1 > other
+[ "$(sh scripts/device-folder.sh other)" = baselines/intel-xeon-processor-skylake-ibrs ]
+check $? "a processor with a comma in its name has a folder"
+
+# S14: small losses add up.
+: > calls
+rows next1 loss 104 104.1 103.9
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'slower than the oldest campaign' log && grep -q SLOWER log &&
+    cmp -s kept baselines/toy-card-1/toy.csv
+check $? "a loss against the oldest campaign is not recorded without a reason"
+: > calls
+FORCE=1 REASON='checks its input now' sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && grep -q loss baselines/toy-card-1/toy.csv &&
+    grep -q '^loss *checks its input now' baselines/toy-card-1/toy.reasons.txt
+check $? "with one it is, and the reason is kept"
+
+# The settings of the baseline are measured with, but for those that the caller gives.
+mkdir -p baselines/other-card
+sed '1s/$/,settings/; 2,$s/$/,precision=0.25 max_time=3 min_samples=30 max_samples=100000 warmup=5 streams=32/' next1 |
+    sed 's/Toy Card 1/Other Card/' > baselines/other-card/set.csv
+: > calls
+cp baselines/other-card/set.csv next1
+sh scripts/compare.sh ./fake set 3 --max-time 1 > log 2>&1
+[ $? -eq 0 ] && grep -q -- '--max-time 1 --precision 0.25 --min-samples 30 --max-samples 100000 --warmup 5$' calls
+check $? "compare measures with the baseline's settings"
+: > calls
+sed 's/precision=0.25/precision=0.5/' baselines/other-card/set.csv > next1
+sh scripts/compare.sh ./fake set 3 > log 2>&1
+grep -q "warning: settings differ: current has 'precision=0.5" log
+check $? "or says that they differ"
+cp kept baselines/toy-card-1/toy.csv
 
 # What stands for Python measures two suites.
 : > calls
