@@ -21,6 +21,7 @@ struct runs {
     uint32_t *campaigns;
     const struct row **rows;
     size_t count;
+    size_t throttled; /* left out: what heat does to a card says nothing of the code */
 };
 
 /* Room for one case, grown to the largest. */
@@ -106,9 +107,14 @@ struct ratio metric_ratio(const struct case_result *result, const struct metric 
 static void collect(const struct metric *metric, struct row_span span, struct runs *runs)
 {
     runs->count = 0;
+    runs->throttled = 0;
     for (size_t i = 0; i < span.count; i++) {
         if (span.rows[i]->status != STATUS_OK)
             continue;
+        if (span.rows[i]->throttled) {
+            runs->throttled++;
+            continue;
+        }
         runs->values[runs->count] = value_without_constant(metric, span.rows[i]);
         runs->costs[runs->count] = log_cost(metric, runs->values[runs->count]);
         runs->campaigns[runs->count] = span.rows[i]->campaign;
@@ -116,12 +122,18 @@ static void collect(const struct metric *metric, struct row_span span, struct ru
     }
 }
 
-static size_t count_throttled(const struct runs *runs)
+/* The mean cost of the campaign that a run belongs to. */
+static double campaign_mean(const struct runs *runs, size_t run)
 {
+    double sum = 0.0;
     size_t count = 0;
-    for (size_t i = 0; i < runs->count; i++)
-        count += runs->rows[i]->throttled;
-    return count;
+    for (size_t i = 0; i < runs->count; i++) {
+        if (runs->campaigns[i] != runs->campaigns[run])
+            continue;
+        sum += runs->costs[i];
+        count++;
+    }
+    return sum / (double)count;
 }
 
 static struct side side_of(const struct runs *runs)
@@ -195,12 +207,18 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
         return false;
     collect(settings->metric, baseline, old);
     collect(settings->metric, current, new);
+    result->baseline_throttled = old->throttled;
+    result->current_throttled = new->throttled;
+    if (old->count == 0 || new->count == 0) {
+        result->outcome = OUTCOME_THROTTLED;
+        result->problem = (struct problem){old->count ? current.rows[0] : baseline.rows[0], old->count == 0};
+        return true;
+    }
+    result->drift = campaign_mean(old, old->count - 1) - campaign_mean(old, 0);
     struct rule rule = settings->rule;
     rule.campaigns_in_common = comparison->of_variants;
     if (!gather_evidence(side_of(old), side_of(new), &rule, scratch->far, &result->evidence))
         return false;
-    result->baseline_throttled = count_throttled(old);
-    result->current_throttled = count_throttled(new);
     result->baseline_median = median_value(old, scratch->far, scratch->sorted);
     result->current_median = median_value(new, NULL, scratch->sorted);
     result->measured_log_ratio = log_cost(settings->metric, measured_median(new, NULL, scratch->sorted)) -
@@ -275,8 +293,14 @@ static bool note_other_flushes(struct comparison *comparison)
     return alone != NULL;
 }
 
-/* Gives the evidence of all cases that can be judged to the rule. */
-static bool judge_pairs(struct comparison *comparison)
+static bool is_of_suite(const struct comparison *comparison, const struct case_result *result, const char *suite)
+{
+    return result->outcome == OUTCOME_JUDGED &&
+           comparison->catalogue->cases[result->case_id].parts[KEY_SUITE] == suite;
+}
+
+/* Gives the evidence of a suite's cases that can be judged to the rule. */
+static bool judge_suite(struct comparison *comparison, const char *suite)
 {
     const struct rule *rule = &comparison->settings->rule;
     size_t room = comparison->count + 1;
@@ -284,19 +308,39 @@ static bool judge_pairs(struct comparison *comparison)
     struct judgement *judgements = malloc(room * sizeof judgements[0]);
     size_t judged = 0;
     for (size_t i = 0; evidence && i < comparison->count; i++)
-        if (comparison->results[i].outcome == OUTCOME_JUDGED)
+        if (is_of_suite(comparison, &comparison->results[i], suite))
             evidence[judged++] = comparison->results[i].evidence;
     bool complete = evidence && judgements && judge_family(evidence, judged, rule, judgements);
     size_t next = 0;
     for (size_t i = 0; complete && i < comparison->count; i++) {
         struct case_result *result = &comparison->results[i];
-        if (result->outcome != OUTCOME_JUDGED)
+        if (!is_of_suite(comparison, result, suite))
             continue;
         result->judgement = judgements[next++];
         result->smallest_change = smallest_change(&result->judgement, rule);
     }
     free(evidence);
     free(judgements);
+    return complete;
+}
+
+/* Each suite is a comparison of its own: what it finds does not depend on which
+ * other suites were measured beside it. */
+static bool judge_pairs(struct comparison *comparison)
+{
+    const struct case_key *cases = comparison->catalogue->cases;
+    bool complete = true;
+    comparison->suites = 0;
+    for (size_t i = 0; complete && i < comparison->count; i++) {
+        const char *suite = cases[comparison->results[i].case_id].parts[KEY_SUITE];
+        size_t first = comparison->results[i].outcome == OUTCOME_JUDGED ? 0 : i;
+        while (!is_of_suite(comparison, &comparison->results[first], suite) && first < i)
+            first++;
+        if (first < i || comparison->results[i].outcome != OUTCOME_JUDGED)
+            continue;
+        comparison->suites++;
+        complete = judge_suite(comparison, suite);
+    }
     return complete;
 }
 

@@ -33,8 +33,9 @@ struct case_result {
     const char *other_flush; /* the mode that the other side has instead, or NULL */
     double baseline_median;  /* of the metric, without the constant; NAN without values */
     double current_median;
+    double drift; /* of the baseline: log of its last campaign over its first; 0 of one */
     double measured_log_ratio; /* of the medians as measured, as costs; where judged */
-    size_t baseline_throttled; /* how many of the runs, those left out too; where judged */
+    size_t baseline_throttled; /* how many runs are no evidence because of that */
     size_t current_throttled;
     struct evidence evidence; /* these three only where judged */
     struct judgement judgement;
@@ -61,6 +62,7 @@ struct comparison {
     struct far_run *far_runs;
     size_t far_count;
     size_t far_capacity;
+    size_t suites; /* with judged cases: each a family of Holm's correction */
     size_t common; /* cases with rows on both sides */
     size_t other_flushes; /* cases that one side has behind another flush */
     const struct row *device_row; /* a row on another device than its case's first, or NULL */

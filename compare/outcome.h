@@ -10,6 +10,7 @@ enum outcome {
     OUTCOME_MISSING,        /* ok in the baseline, not measured in current */
     OUTCOME_INVALID,        /* a value that no measurement can have */
     OUTCOME_BELOW_CONSTANT, /* a time that is no longer than its host's constant */
+    OUTCOME_THROTTLED, /* every run of a side was held back by heat or power brake */
     OUTCOME_WORK_CHANGED,   /* other bytes or operations than before */
     OUTCOME_NEW,            /* ok in current only */
     OUTCOME_NEVER_OK,       /* ok on neither side */

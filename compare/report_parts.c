@@ -12,6 +12,9 @@ enum { most_far_runs = 20, most_short_runs = 3 };
 
 static const double percent = 100.0;
 
+/* Cards of one model differ by less, even in empty kernels. */
+static const double far_drift = 0.1;
+
 enum urgency urgency_of(const struct case_result *result)
 {
     switch (result->outcome) {
@@ -21,6 +24,7 @@ enum urgency urgency_of(const struct case_result *result)
         return URGENCY_BAD;
     case OUTCOME_WORK_CHANGED:
     case OUTCOME_BELOW_CONSTANT:
+    case OUTCOME_THROTTLED:
         return URGENCY_UNSURE;
     case OUTCOME_NEW:
     case OUTCOME_NEVER_OK:
@@ -47,6 +51,7 @@ const char *verdict_word(const struct case_result *result)
         [OUTCOME_INVALID] = "invalid",
         [OUTCOME_WORK_CHANGED] = "work changed",
         [OUTCOME_BELOW_CONSTANT] = "inconclusive",
+        [OUTCOME_THROTTLED] = "inconclusive",
         [OUTCOME_NEW] = "new",
         [OUTCOME_NEVER_OK] = "never ok",
         [OUTCOME_NOT_APPLICABLE] = "no value",
@@ -89,7 +94,7 @@ static void print_spread(FILE *out, const struct evidence *evidence, const struc
 static void print_throttled(FILE *out, const struct case_result *result)
 {
     if (result->baseline_throttled + result->current_throttled > 0)
-        fprintf(out, "; throttled: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
+        fprintf(out, "; throttled and left out: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
                 result->current_throttled);
 }
 
@@ -155,6 +160,9 @@ void print_reason(FILE *out, const struct comparison *comparison, const struct c
     else if (row && result->outcome == OUTCOME_BELOW_CONSTANT)
         fprintf(out, ": %g us leave nothing when %.2f us of the host's constant are taken out (--keep-constant)",
                 (double)row->time_us, (double)row->shift_us);
+    else if (row && result->outcome == OUTCOME_THROTTLED)
+        fprintf(out, ": every run of %s was throttled (by more than the power cap), which is no evidence",
+                result->problem.in_baseline ? "the baseline" : "current");
     else if (row && result->outcome == OUTCOME_WORK_CHANGED)
         fprintf(out, ": other bytes or flops than before, so the times do not compare");
     else if (row)
@@ -176,7 +184,8 @@ void print_summary(FILE *out, const struct comparison *c)
     print_count(out, count_verdicts(c, VERDICT_SLOWER), "slower", &separator);
     print_count(out, count_verdicts(c, VERDICT_FASTER), "faster", &separator);
     print_count(out, count_verdicts(c, VERDICT_SAME), "same", &separator);
-    print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE) + count_outcomes(c, OUTCOME_BELOW_CONSTANT),
+    print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE) + count_outcomes(c, OUTCOME_BELOW_CONSTANT) +
+                    count_outcomes(c, OUTCOME_THROTTLED),
                 "inconclusive", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NOT_OK), c->of_variants ? "not ok" : "no longer ok", &separator);
     print_count(out, count_outcomes(c, OUTCOME_MISSING), "missing in current", &separator);
@@ -232,6 +241,47 @@ static void print_constants(FILE *out, const struct comparison *comparison, cons
     }
 }
 
+static void print_drift(FILE *out, const struct comparison *comparison, const char *prefix)
+{
+    size_t cases = 0;
+    size_t far = 0;
+    double sum = 0.0;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct case_result *result = &comparison->results[i];
+        if (result->outcome != OUTCOME_JUDGED || result->evidence.baseline_campaigns < 2)
+            continue;
+        cases++;
+        sum += result->drift;
+        far += fabs(result->drift) > log1p(far_drift);
+    }
+    double drift = cases ? sum / (double)cases : 0.0;
+    if (fabs(drift) > log1p(comparison->settings->rule.margin) || far > 0)
+        fprintf(out, "%swarning: the baseline drifts: its newest campaign takes %+.1f %% against its oldest "
+                     "(geometric mean of %zu cases), %zu of them moved by more than %g %%; --oldest judges against "
+                     "the oldest\n",
+                prefix, percent * expm1(drift), cases, far, percent * far_drift);
+}
+
+/* What the baseline's campaigns cannot tell, or tell of each other. */
+static void print_campaigns(FILE *out, const struct comparison *comparison, const char *prefix)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < comparison->count; i++)
+        if (comparison->results[i].outcome == OUTCOME_JUDGED && comparison->results[i].evidence.baseline_runs > 1 &&
+            comparison->results[i].evidence.baseline_campaigns > most)
+            most = comparison->results[i].evidence.baseline_campaigns;
+    if (comparison->of_variants)
+        return;
+    if (most == 1 || most == 2)
+        fprintf(out, "%snote: the baseline holds %zu campaign%s: what another card or sitting does to a case is not "
+                     "known from it, and may be what a change of a few per cent is\n",
+                prefix, most, most == 1 ? "" : "s");
+    if (comparison->suites > 1)
+        fprintf(out, "%snote: each of the %zu suites is judged by itself, with its own chance of a false alarm\n", prefix,
+                comparison->suites);
+    print_drift(out, comparison, prefix);
+}
+
 /* A file that was cut at a row's end has runs without some cases. */
 static void print_short_runs(FILE *out, const struct comparison *comparison, const struct results *side,
                              const char *prefix)
@@ -254,6 +304,7 @@ static void print_short_runs(FILE *out, const struct comparison *comparison, con
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
 {
     print_constants(out, comparison, prefix);
+    print_campaigns(out, comparison, prefix);
     print_short_runs(out, comparison, comparison->baseline, prefix);
     if (comparison->current != comparison->baseline)
         print_short_runs(out, comparison, comparison->current, prefix);
@@ -276,11 +327,16 @@ void print_notes(FILE *out, const struct comparison *comparison, const char *pre
         fprintf(out, "%sand %zu more such runs\n", prefix, comparison->far_count - most_far_runs);
 }
 
+double interval_level(const struct rule *rule)
+{
+    return percent * (2.0 * rule->confidence - 1.0);
+}
+
 void print_rule(FILE *out, const struct settings *settings)
 {
     const struct rule *rule = &settings->rule;
-    fprintf(out, "%s; margin %g %%, each bound of an interval holds with %g %% confidence, false alarms %g %%",
-            settings->metric->column, percent * rule->margin, percent * rule->confidence,
+    fprintf(out, "%s; margin %g %%; each bound of a %g %% interval holds with %g %% confidence; false alarms %g %%",
+            settings->metric->column, percent * rule->margin, interval_level(rule), percent * rule->confidence,
             percent * rule->false_alarms);
 }
 

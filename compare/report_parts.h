@@ -24,6 +24,9 @@ void print_summary(FILE *out, const struct comparison *comparison);
  * runs left out. prefix begins every line. */
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix);
 
+/* With what probability both bounds of an interval hold, in per cent. */
+double interval_level(const struct rule *rule);
+
 /* The rule in force, in one line. */
 void print_rule(FILE *out, const struct settings *settings);
 

@@ -474,6 +474,25 @@ static void throughputs(void **state)
     end(&sides);
 }
 
+/* A suite's verdicts are the same whatever stands beside it. */
+static void suites_are_families_of_their_own(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_both(&sides, "a", 100, 100);
+    add_both(&sides, "b", 100, 100);
+    char *suite = strstr(sides.current.bytes, "suite,b");
+    for (char *at = sides.baseline.bytes; (at = strstr(at, "suite,b")); at++)
+        memcpy(at, "other", 5);
+    for (; (suite = strstr(suite, "suite,b")); suite++)
+        memcpy(suite, "other", 5);
+    finish(&sides);
+    assert_int_equal(sides.compared.comparison.suites, 2);
+    assert_int_equal(result_of(&sides, "a")->judgement.family, 1);
+    assert_int_equal(result_of(&sides, "b")->judgement.family, 1);
+    end(&sides);
+}
+
 static void filters(void **state)
 {
     (void)state;
@@ -688,6 +707,7 @@ int main(void)
         cmocka_unit_test(modes_are_cases_of_their_own),
         cmocka_unit_test(flushes_are_not_compared),
         cmocka_unit_test(throughputs),
+        cmocka_unit_test(suites_are_families_of_their_own),
         cmocka_unit_test(filters),
         cmocka_unit_test(far_runs_are_named),
         cmocka_unit_test(provenance_differences),

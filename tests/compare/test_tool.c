@@ -409,6 +409,31 @@ static void the_constant_is_said(void **state)
     assert_null(strstr(output, "constant"));
 }
 
+/* S14: twelve refreshes of 2 % each. */
+static void a_baseline_that_drifts_is_said(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    char campaign[8];
+    double median_us = 100.0;
+    add_header(&text);
+    for (int i = 0; i <= 12; i++, median_us *= 1.02) {
+        snprintf(campaign, sizeof campaign, "c%d", i);
+        add_case(&text, "copy", campaign, 3, median_us);
+    }
+    write_text("drift.csv", &text);
+    struct text now = {0};
+    add_header(&now);
+    add_case(&now, "copy", "now", 3, 100 * 1.268);
+    write_text("now.csv", &now);
+    assert_int_equal(run("drift.csv now.csv"), 0);
+    assert_says(output, "warning: the baseline drifts: its newest campaign takes +26.8 % against its oldest (geometric "
+                        "mean of 1 cases), 1 of them moved by more than 10 %");
+    assert_int_equal(run("--oldest drift.csv now.csv"), 1);
+    assert_null(strstr(output, "drifts"));
+    assert_says(output, "note: the baseline holds 1 campaign:");
+}
+
 static void write_throttled(const char *name, unsigned runs)
 {
     static const char *const flags[] = {"stop=precision throttle=sw-thermal", "throttle=power-cap fits-l2",
@@ -426,10 +451,10 @@ static void throttled_runs_are_counted(void **state)
     (void)state;
     write_throttled("hot.csv", 3);
     assert_int_equal(run("--subset base.csv hot.csv"), 0);
-    assert_says(output, "10 runs against 3 runs; throttled: 0 of the baseline's, 2 of the current ones\n");
+    assert_says(output, "10 runs against 1 run; throttled and left out: 0 of the baseline's, 2 of the current ones\n");
     write_throttled("one.csv", 1);
-    assert_int_equal(run("one.csv hot.csv"), 0);
-    assert_says(output, "so its noise is unknown; throttled: 1 of the baseline's, 2 of the current ones\n");
+    assert_int_equal(run("one.csv hot.csv"), 2);
+    assert_says(output, "one.csv:2: every run of the baseline was throttled (by more than the power cap)");
     assert_int_equal(run("base.csv same.csv"), 0);
     assert_null(strstr(output, "throttled"));
 }
@@ -503,6 +528,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(drivers_that_differ_are_warned_of),
         cmocka_unit_test(other_flushes_are_named),
         cmocka_unit_test(the_constant_is_said),
+        cmocka_unit_test(a_baseline_that_drifts_is_said),
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(the_locale_changes_nothing),
