@@ -31,7 +31,8 @@ static bool wants_colour(const struct options *options)
 static void write_comparison(FILE *out, const void *what)
 {
     const struct written_comparison *written = what;
-    report_comparison(out, written->comparison, written->options->format, wants_colour(written->options));
+    report_comparison(out, written->comparison, written->options->format, &written->options->listing,
+                      wants_colour(written->options));
 }
 
 static int refuse_device(const struct comparison *comparison)

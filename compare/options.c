@@ -20,6 +20,9 @@ enum option {
     OPTION_METRIC,
     OPTION_FILTER,
     OPTION_FORMAT,
+    OPTION_SORT,
+    OPTION_LIMIT,
+    OPTION_ALL,
     OPTION_OUTPUT,
     OPTION_SUBSET,
     OPTION_OLDEST,
@@ -47,6 +50,9 @@ static const struct {
     [OPTION_METRIC] = {"--metric", TAKES_VALUE},
     [OPTION_FILTER] = {"--filter", TAKES_VALUE},
     [OPTION_FORMAT] = {"--format", TAKES_VALUE},
+    [OPTION_SORT] = {"--sort", TAKES_VALUE},
+    [OPTION_LIMIT] = {"--limit", TAKES_VALUE},
+    [OPTION_ALL] = {"--all", TAKES_NOTHING},
     [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
     [OPTION_OLDEST] = {"--oldest", TAKES_NOTHING},
@@ -120,14 +126,35 @@ static bool take_percent(struct parsing *parsing, enum option option, const char
 static bool take_format(struct parsing *parsing, const char *text)
 {
     static const char *const names[] = {
-        [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv"};
-    for (int format = FORMAT_TEXT; format <= FORMAT_CSV; format++) {
+        [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv", [FORMAT_GITHUB] = "github"};
+    for (int format = FORMAT_TEXT; format <= FORMAT_GITHUB; format++) {
         if (strcmp(text, names[format]) == 0) {
             parsing->options->format = (enum format)format;
             return true;
         }
     }
-    return fail(parsing, "--format: '%.100s' is none of text, markdown, csv", text);
+    return fail(parsing, "--format: '%.100s' is none of text, markdown, csv, github", text);
+}
+
+static bool take_sort(struct parsing *parsing, const char *text)
+{
+    static const char *const names[] = {[SORT_CHANGE] = "change", [SORT_NAME] = "name", [SORT_FILE] = "file"};
+    for (int sort = SORT_CHANGE; sort <= SORT_FILE; sort++) {
+        if (strcmp(text, names[sort]) == 0) {
+            parsing->options->listing.sort = (enum sort)sort;
+            return true;
+        }
+    }
+    return fail(parsing, "--sort: '%.100s' is none of change, name, file", text);
+}
+
+static bool take_limit(struct parsing *parsing, const char *text)
+{
+    uint64_t limit = 0;
+    if (!parse_whole(text, &limit) || limit > 1000000000)
+        return fail(parsing, "--limit: '%.100s' is not a number of cases", text);
+    parsing->options->listing.limit = (size_t)limit;
+    return true;
 }
 
 static bool take_metric(struct parsing *parsing, const char *text)
@@ -160,6 +187,10 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_metric(parsing, text);
     case OPTION_FORMAT:
         return take_format(parsing, text);
+    case OPTION_SORT:
+        return take_sort(parsing, text);
+    case OPTION_LIMIT:
+        return take_limit(parsing, text);
     case OPTION_FILTER:
         return take_text(parsing, option, text, &options->filter);
     default:
@@ -181,7 +212,9 @@ static bool apply_files(struct parsing *parsing, enum option option)
 
 static void apply_switch(struct options *options, enum option option)
 {
-    if (option == OPTION_SUBSET)
+    if (option == OPTION_ALL)
+        options->listing.all = true;
+    else if (option == OPTION_SUBSET)
         options->settings.subset = true;
     else if (option == OPTION_OLDEST)
         options->oldest = true;
@@ -247,7 +280,8 @@ static bool check_sides(struct parsing *parsing)
 bool parse_options(struct options *options, int argc, const char *const *argv,
                    char error[options_error_capacity])
 {
-    *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")}};
+    *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")},
+                                .listing = {.limit = 20}};
     struct parsing parsing = {.options = options, .argv = argv, .argc = argc, .next = 1, .error = error};
     while (parsing.next < argc) {
         const char *const *word = &argv[parsing.next++];
@@ -256,6 +290,8 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
         if (options->mode == MODE_HELP)
             return true;
     }
+    if (options->listing.all && !parsing.seen[OPTION_LIMIT])
+        options->listing.limit = 0;
     return check_sides(&parsing);
 }
 
@@ -287,7 +323,10 @@ void print_usage(FILE *out)
           "  --ignore-device         compare results of different devices\n"
           "  --keep-constant         compare times as measured, with what two events cost\n"
           "                          on their host (else taken out where it differs)\n"
-          "  --format FORMAT         text (default), markdown, csv\n"
+          "  --format FORMAT         text (default), markdown, csv, github (annotations)\n"
+          "  --all                   list the same and the inconclusive cases, too\n"
+          "  --sort ORDER            change (default: the largest first), name, file\n"
+          "  --limit N               list so many cases at most (20; 0: all; --all: all)\n"
           "  --output FILE           write there instead of to standard output\n"
           "  --help                  print this\n"
           "\n"

@@ -23,6 +23,7 @@ struct options {
     struct settings settings; /* without its filter */
     const char *filter;       /* NULL takes every case */
     enum format format;
+    struct listing listing;
     bool oldest; /* only the oldest campaign of each case of the baseline */
     const char *output; /* NULL is standard output */
 };

@@ -7,10 +7,20 @@
 
 #include <stdio.h>
 
-enum format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV };
+enum format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV, FORMAT_GITHUB };
+
+enum sort { SORT_CHANGE, SORT_NAME, SORT_FILE };
+
+/* Which cases a text or markdown report lists, and in which order. */
+struct listing {
+    enum sort sort;
+    size_t limit; /* 0 lists as many as there are */
+    bool all;     /* also the cases without a change and the inconclusive ones */
+};
 
 /* colour is for text on a terminal only. */
-void report_comparison(FILE *out, const struct comparison *comparison, enum format format, bool colour);
+void report_comparison(FILE *out, const struct comparison *comparison, enum format format,
+                       const struct listing *listing, bool colour);
 
 void report_self(FILE *out, const struct self_result *result, const struct settings *settings,
                  const struct catalogue *catalogue, enum format format);

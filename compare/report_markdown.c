@@ -3,6 +3,7 @@
 #include "report_parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void print_markdown(FILE *out, const char *text)
@@ -61,32 +62,39 @@ static size_t count_urgency(const struct comparison *comparison, bool calm)
     return count;
 }
 
-static void print_table(FILE *out, const struct comparison *comparison, enum urgency from, enum urgency to)
+static void print_table(FILE *out, const struct comparison *comparison, const struct listing *listing,
+                        enum urgency from, enum urgency to)
 {
+    size_t count = 0;
+    const struct case_result **cases = list_cases(comparison, listing, from, to, &count);
     const char *unit = comparison->settings->metric->unit;
-    fprintf(out, "| verdict | case | %s (%s) | %s (%s) | change | interval | findable | why |\n",
+    fprintf(out, "| verdict | case | %s (%s) | %s (%s) | change | %g %% interval | findable | why |\n",
             comparison->of_variants ? "first" : "baseline", unit, comparison->of_variants ? "variant" : "current",
-            unit);
+            unit, interval_level(&comparison->settings->rule));
     fprintf(out, "|---|---|---:|---:|---:|---:|---:|---|\n");
-    for (int urgency = (int)from; urgency <= (int)to; urgency++)
-        for (size_t i = 0; i < comparison->count; i++)
-            if ((int)urgency_of(&comparison->results[i]) == urgency)
-                print_case(out, comparison, &comparison->results[i]);
+    size_t shown = listing->limit > 0 && listing->limit < count ? listing->limit : count;
+    for (size_t i = 0; cases && i < shown; i++)
+        print_case(out, comparison, cases[i]);
+    if (shown < count)
+        fprintf(out, "\nand %zu more (--limit 0 lists them)\n", count - shown);
     fprintf(out, "\n");
+    free(cases);
 }
 
 /* What needs no reader is folded away: a pull request shows what changed. */
-void report_markdown(FILE *out, const struct comparison *comparison)
+void report_markdown(FILE *out, const struct comparison *comparison, const struct listing *listing)
 {
     size_t calm = count_urgency(comparison, true);
     fprintf(out, "### gpubench: ");
     print_summary(out, comparison);
     fprintf(out, "\n\n");
+    print_overview(out, comparison, "- ");
+    fprintf(out, "\n");
     if (count_urgency(comparison, false) > 0)
-        print_table(out, comparison, URGENCY_BAD, URGENCY_GOOD);
+        print_table(out, comparison, listing, URGENCY_BAD, URGENCY_GOOD);
     if (calm > 0) {
         fprintf(out, "<details><summary>%zu without change</summary>\n\n", calm);
-        print_table(out, comparison, URGENCY_CALM, URGENCY_CALM);
+        print_table(out, comparison, listing, URGENCY_CALM, URGENCY_CALM);
         fprintf(out, "</details>\n\n");
     }
     print_notes(out, comparison, "- ");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_far_runs = 20, most_short_runs = 3 };
+enum { most_far_runs = 3, most_short_runs = 3 };
 
 static const double percent = 100.0;
 
@@ -194,6 +194,98 @@ void print_summary(FILE *out, const struct comparison *c)
     print_count(out, count_outcomes(c, OUTCOME_NEW), "new in current", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NEVER_OK), "ok on neither side", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NOT_APPLICABLE), "without this metric", &separator);
+}
+
+static const struct comparison *sorting; /* qsort takes no context */
+
+static int by_change(const void *left, const void *right)
+{
+    const struct case_result *a = *(const struct case_result *const *)left;
+    const struct case_result *b = *(const struct case_result *const *)right;
+    bool a_judged = a->outcome == OUTCOME_JUDGED;
+    bool b_judged = b->outcome == OUTCOME_JUDGED;
+    if (urgency_of(a) != urgency_of(b))
+        return (int)urgency_of(a) - (int)urgency_of(b);
+    if (a_judged != b_judged)
+        return a_judged ? 1 : -1;
+    double a_size = a_judged ? fabs(a->judgement.log_ratio) : 0.0;
+    double b_size = b_judged ? fabs(b->judgement.log_ratio) : 0.0;
+    if (a_size != b_size)
+        return a_size > b_size ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct case_result *a = *(const struct case_result *const *)left;
+    const struct case_result *b = *(const struct case_result *const *)right;
+    for (int part = 0; part < KEY_PARTS; part++) {
+        int order = strcmp(sorting->catalogue->cases[a->case_id].parts[part],
+                           sorting->catalogue->cases[b->case_id].parts[part]);
+        if (order != 0)
+            return order;
+    }
+    return 0;
+}
+
+const struct case_result **list_cases(const struct comparison *comparison, const struct listing *listing,
+                                      enum urgency from, enum urgency to, size_t *count)
+{
+    const struct case_result **cases = malloc((comparison->count + 1) * sizeof cases[0]);
+    *count = 0;
+    for (size_t i = 0; cases && i < comparison->count; i++)
+        if (urgency_of(&comparison->results[i]) >= from && urgency_of(&comparison->results[i]) <= to)
+            cases[(*count)++] = &comparison->results[i];
+    sorting = comparison;
+    if (cases && listing->sort != SORT_FILE)
+        qsort(cases, *count, sizeof cases[0], listing->sort == SORT_NAME ? by_name : by_change);
+    return cases;
+}
+
+static void print_mean_change(FILE *out, const struct comparison *comparison)
+{
+    double *changes = malloc((comparison->count + 1) * sizeof changes[0]);
+    const struct rule *rule = &comparison->settings->rule;
+    size_t count = 0;
+    for (size_t i = 0; changes && i < comparison->count; i++)
+        if (comparison->results[i].outcome == OUTCOME_JUDGED)
+            changes[count++] = comparison->results[i].judgement.log_ratio;
+    if (count > 0)
+        fprintf(out, "all cases together: cost %+.2f %% (geometric mean of %zu)", percent * expm1(mean_of(changes, count)),
+                count);
+    if (count > 1) {
+        double error = sqrt(squares_about_mean(changes, count) / (double)(count - 1) / (double)count);
+        double reach = error * student_quantile(1.0 - rule->confidence, (double)(count - 1));
+        fprintf(out, ", %g %% interval over cases [%+.2f, %+.2f]", interval_level(rule),
+                percent * expm1(mean_of(changes, count) - reach), percent * expm1(mean_of(changes, count) + reach));
+    }
+    if (count > 0)
+        putc('\n', out);
+    free(changes);
+}
+
+static void print_side(FILE *out, const struct comparison *comparison, const struct results *side, const char *name)
+{
+    const struct intern_table *cards = &side->provenance[PROVENANCE_UUID];
+    const struct intern_table *devices = &comparison->catalogue->devices;
+    fprintf(out, "%s: ", name);
+    if (side->count > 0)
+        print_plain(out, intern_text(devices, side->rows[0].device));
+    if (cards->count > 0)
+        fprintf(out, ", %zu card%s", cards->count, cards->count == 1 ? "" : "s");
+    fprintf(out, ", %zu rows of %zu processes\n", side->count, side->run_count);
+}
+
+void print_overview(FILE *out, const struct comparison *comparison, const char *prefix)
+{
+    fputs(prefix, out);
+    print_mean_change(out, comparison);
+    fputs(prefix, out);
+    print_side(out, comparison, comparison->baseline, comparison->of_variants ? "results" : "baseline");
+    if (comparison->of_variants)
+        return;
+    fputs(prefix, out);
+    print_side(out, comparison, comparison->current, "current");
 }
 
 static void print_far_run(FILE *out, const struct comparison *comparison, const struct far_run *far)

@@ -2,7 +2,7 @@
 #ifndef GPUBENCH_COMPARE_REPORT_PARTS_H
 #define GPUBENCH_COMPARE_REPORT_PARTS_H
 
-#include "comparison.h"
+#include "report.h"
 
 #include <stdio.h>
 
@@ -42,8 +42,19 @@ void print_label(FILE *out, const struct comparison *comparison, const struct ca
 void print_case_label(FILE *out, const struct case_key *key, const char *behind,
                       void (*print)(FILE *, const char *));
 
-void report_text(FILE *out, const struct comparison *comparison, bool colour);
-void report_markdown(FILE *out, const struct comparison *comparison);
+/* The cases of the urgencies from one to another in the listing's order, the most
+ * urgent first; count is set. NULL when memory ran out. To be freed. */
+const struct case_result **list_cases(const struct comparison *comparison, const struct listing *listing,
+                                      enum urgency from, enum urgency to, size_t *count);
+
+/* The geometric mean of all changes, the cards and the runs of both sides. */
+void print_overview(FILE *out, const struct comparison *comparison, const char *prefix);
+
+void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour);
+void report_markdown(FILE *out, const struct comparison *comparison, const struct listing *listing);
+
+/* Annotations of GitHub's workflow commands: one for each case that fails. */
+void report_github(FILE *out, const struct comparison *comparison);
 void report_csv(FILE *out, const struct comparison *comparison);
 
 /* Text with the characters that markdown and HTML would obey made harmless. */

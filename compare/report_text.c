@@ -5,12 +5,22 @@
 #include "label.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const char *colour_of(enum urgency urgency)
 {
     static const char *const codes[URGENCY_LEVELS] = {
         [URGENCY_BAD] = "\033[31m", [URGENCY_UNSURE] = "\033[33m", [URGENCY_GOOD] = "\033[32m", [URGENCY_CALM] = ""};
     return codes[urgency];
+}
+
+/* What a reader has to see: what changed, got lost or cannot be right. */
+static bool is_news(const struct case_result *result)
+{
+    bool inconclusive = result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_INCONCLUSIVE;
+    bool unchanged = result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_SAME;
+    return !inconclusive && !unchanged && result->outcome != OUTCOME_NEVER_OK &&
+           result->outcome != OUTCOME_NOT_APPLICABLE;
 }
 
 static void print_change(FILE *out, const struct comparison *comparison, const struct case_result *result)
@@ -40,17 +50,44 @@ static void print_case(FILE *out, const struct comparison *comparison, const str
     fprintf(out, "\n");
 }
 
-void report_text(FILE *out, const struct comparison *comparison, bool colour)
+static void print_table(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour)
 {
-    print_rule(out, comparison->settings);
-    fprintf(out, "\n\n%-12s %11s%12s  %9s %-20s %8s  %s\n", "verdict", comparison->of_variants ? "first" : "baseline",
-            comparison->of_variants ? "variant" : "current", "change", "interval", "findable", "case");
-    for (int urgency = URGENCY_LEVELS - 1; urgency >= 0; urgency--)
-        for (size_t i = 0; i < comparison->count; i++)
-            if ((int)urgency_of(&comparison->results[i]) == urgency)
-                print_case(out, comparison, &comparison->results[i], colour);
-    fprintf(out, "\n");
-    print_notes(out, comparison, "");
+    char interval[32];
+    size_t count = 0;
+    /* The urgencies stand in order: bad, unsure, good, calm. */
+    const struct case_result **cases = list_cases(comparison, listing, URGENCY_BAD, URGENCY_CALM, &count);
+    size_t shown = 0;
+    size_t left = 0;
+    snprintf(interval, sizeof interval, "%g %% interval", interval_level(&comparison->settings->rule));
+    for (size_t i = 0; cases && i < count; i++) {
+        if (!listing->all && !is_news(cases[i]))
+            continue;
+        if (listing->limit > 0 && shown == listing->limit) {
+            left++;
+            continue;
+        }
+        if (shown++ == 0)
+            fprintf(out, "\n%-12s %11s%12s  %9s %-20s %8s  %s\n", "verdict",
+                    comparison->of_variants ? "first" : "baseline", comparison->of_variants ? "variant" : "current",
+                    "change", interval, "findable", "case");
+        print_case(out, comparison, cases[i], colour);
+    }
+    if (left > 0)
+        fprintf(out, "and %zu more (--limit 0 lists them)\n", left);
+    free(cases);
+}
+
+/* One screen: the totals first, then what changed, then what else to know. */
+void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour)
+{
     print_summary(out, comparison);
     fprintf(out, "\n");
+    print_overview(out, comparison, "");
+    print_rule(out, comparison->settings);
+    fprintf(out, "\n");
+    print_table(out, comparison, listing, colour);
+    fprintf(out, "\n");
+    print_notes(out, comparison, "");
+    if (!listing->all)
+        fprintf(out, "the same and the inconclusive cases: --all\n");
 }

@@ -157,6 +157,9 @@ static void bad_usage_is_named(void **state)
         {"--metric speed base.csv same.csv", "--metric: 'speed'"},
         {"--metric mean_us base.csv same.csv", "base.csv:1: column 'mean_us' is missing"},
         {"--format html base.csv same.csv", "--format: 'html'"},
+        {"--sort size base.csv same.csv", "--sort: 'size'"},
+        {"--limit -1 base.csv same.csv", "--limit: '-1'"},
+        {"--check base.csv broken.csv", "broken.csv:5: column 'variant'"},
         {"--filter '(' base.csv same.csv", "--filter: '('"},
         {"--filter '' base.csv same.csv", "--filter: an empty value"},
         {"--filter nothing base.csv same.csv", "nothing to compare"},
@@ -186,7 +189,7 @@ static void help_is_no_fault(void **state)
 static void several_files_a_side(void **state)
 {
     (void)state;
-    assert_int_equal(run("--baseline base.csv same.csv --current fast.csv --margin 3"), 0);
+    assert_int_equal(run("--all --baseline base.csv same.csv --current fast.csv --margin 3"), 0);
     assert_says(output, "13 runs in 2 campaigns against 3 runs");
     assert_says(output, "margin 3 %");
     assert_int_equal(run("--baseline base.csv base.csv --current same.csv"), 2);
@@ -214,6 +217,53 @@ static void a_file_appears_when_complete(void **state)
     assert_says(report, "| **SLOWER** | suite norm\\|&lt;f,4&gt; plain cuda f32 n=1 cold | 50.00 | 74.85 |");
     assert_says(report, "<details><summary>1 without change</summary>");
     assert_int_equal(system("ls /tmp/gpubench-compare-test-*/*.tmp >/dev/null 2>&1") == 0, 0);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* 400 cases, of which 30 are slower by 10 to 39 %: one screen, the largest first,
+ * the rest counted; and a comment that GitHub takes. */
+static void a_report_fits_a_screen(void **state)
+{
+    (void)state;
+    struct text old = {0}, new = {0};
+    char name[16];
+    add_header(&old);
+    add_header(&new);
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, "case%03d", i);
+        add_case(&old, name, "c1", 10, 100);
+        add_case(&new, name, "new", 3, i < 30 ? 110 + i : 100);
+    }
+    write_text("many.csv", &old);
+    write_text("many-new.csv", &new);
+    assert_int_equal(run("many.csv many-new.csv"), 1);
+    assert_true(count_lines(output) <= 50);
+    assert_int_equal(strncmp(output, "400 cases: 30 slower, 370 same\n", 31), 0);
+    assert_says(output, "90 % interval");
+    assert_says(output, "case029");
+    assert_true(strstr(output, "case029") < strstr(output, "case028"));
+    assert_null(strstr(output, "case009"));
+    assert_says(output, "and 10 more (--limit 0 lists them)");
+    assert_int_equal(run("--limit 0 --sort name many.csv many-new.csv"), 1);
+    assert_true(strstr(output, "case001") < strstr(output, "case029"));
+    assert_null(strstr(output, "case030"));
+    assert_int_equal(run("--format markdown --limit 0 many.csv many-new.csv > md; exit $?;"), 1);
+    assert_int_equal(run("--all many.csv many-new.csv | grep -c plain > count; exit 0;"), 0);
+    read_back("count", name, sizeof name);
+    assert_string_equal(name, "400\n");
+    assert_int_equal(run("--format markdown many.csv many-new.csv"), 1);
+    assert_true(strlen(output) < 60000);
+    assert_null(strstr(output, directory));
+    assert_int_equal(run("--format github --margin 38 many.csv many-new.csv"), 1);
+    assert_says(output, "::error title=gpubench: SLOWER::suite case029 plain cuda f32 n=1 cold: +39.");
+    assert_int_equal(count_lines(output), 2);
 }
 
 /* The CSV output is CSV, and its numbers read back. */
@@ -294,7 +344,7 @@ static void long_names_stay_whole(void **state)
         add_case(&text, names[i], "c1", 3, 100);
     }
     write_text("long.csv", &text);
-    assert_int_equal(run("long.csv long.csv"), 0);
+    assert_int_equal(run("--all long.csv long.csv"), 0);
     assert_says(output, names[0]);
     assert_says(output, names[1]);
     assert_int_equal(run("--filter 'xb plain cuda' long.csv long.csv"), 0);
@@ -402,7 +452,7 @@ static void the_constant_is_said(void **state)
     assert_int_equal(run("--keep-constant here.csv there.csv"), 1);
     assert_null(strstr(output, "constant"));
     write_host("tiny.csv", "2", "cold", 1.5, "4.72");
-    assert_int_equal(run("here.csv tiny.csv"), 0);
+    assert_int_equal(run("--all here.csv tiny.csv"), 0);
     assert_says(output, "inconclusive");
     assert_says(output, "tiny.csv:2: 1.4985 us leave nothing when 1.70 us of the host's constant are taken out");
     assert_int_equal(run("here.csv here.csv"), 0);
@@ -450,10 +500,10 @@ static void throttled_runs_are_counted(void **state)
 {
     (void)state;
     write_throttled("hot.csv", 3);
-    assert_int_equal(run("--subset base.csv hot.csv"), 0);
+    assert_int_equal(run("--all --subset base.csv hot.csv"), 0);
     assert_says(output, "10 runs against 1 run; throttled and left out: 0 of the baseline's, 2 of the current ones\n");
     write_throttled("one.csv", 1);
-    assert_int_equal(run("one.csv hot.csv"), 2);
+    assert_int_equal(run("--all one.csv hot.csv"), 2);
     assert_says(output, "one.csv:2: every run of the baseline was throttled (by more than the power cap)");
     assert_int_equal(run("base.csv same.csv"), 0);
     assert_null(strstr(output, "throttled"));
@@ -497,7 +547,7 @@ static void control_characters_stay_out(void **state)
     add_header(&text);
     add_case(&text, "\"red\033[31m\tline\"", "c1", 3, 100);
     write_text("control.csv", &text);
-    assert_int_equal(run("control.csv control.csv"), 0);
+    assert_int_equal(run("--all control.csv control.csv"), 0);
     assert_null(strchr(output, '\033'));
     assert_says(output, "suite red?[31m?line plain");
 }
@@ -523,6 +573,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(open_descriptors_are_written_to),
         cmocka_unit_test(long_names_stay_whole),
         cmocka_unit_test(cut_files_are_named),
+        cmocka_unit_test(a_report_fits_a_screen),
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
