@@ -32,6 +32,9 @@ enum option {
     OPTIONS
 };
 
+/* So that markdown stays below the 64 KiB that a comment on GitHub may have. */
+enum { most_in_comment = 60 };
+
 enum takes { TAKES_NOTHING, TAKES_VALUE, TAKES_FILES };
 
 static const struct {
@@ -281,7 +284,7 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
                    char error[options_error_capacity])
 {
     *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")},
-                                .listing = {.limit = 20}};
+                                .listing = {.limit = 15}};
     struct parsing parsing = {.options = options, .argv = argv, .argc = argc, .next = 1, .error = error};
     while (parsing.next < argc) {
         const char *const *word = &argv[parsing.next++];
@@ -290,7 +293,9 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
         if (options->mode == MODE_HELP)
             return true;
     }
-    if (options->listing.all && !parsing.seen[OPTION_LIMIT])
+    if (!parsing.seen[OPTION_LIMIT] && options->format == FORMAT_MARKDOWN)
+        options->listing.limit = most_in_comment;
+    if (!parsing.seen[OPTION_LIMIT] && options->listing.all)
         options->listing.limit = 0;
     return check_sides(&parsing);
 }
@@ -326,7 +331,8 @@ void print_usage(FILE *out)
           "  --format FORMAT         text (default), markdown, csv, github (annotations)\n"
           "  --all                   list the same and the inconclusive cases, too\n"
           "  --sort ORDER            change (default: the largest first), name, file\n"
-          "  --limit N               list so many cases at most (20; 0: all; --all: all)\n"
+          "  --limit N               list so many cases at most (15; markdown 60; --all\n"
+          "                          and 0: every one)\n"
           "  --output FILE           write there instead of to standard output\n"
           "  --help                  print this\n"
           "\n"
