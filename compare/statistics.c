@@ -296,14 +296,3 @@ struct variance moderated_variance(struct variance own, struct variance prior)
     double value = (own.degrees * own.value + prior.degrees * prior.value) / degrees;
     return (struct variance){value, degrees};
 }
-
-double satterthwaite_degrees(struct variance first, struct variance second)
-{
-    double total = first.value + second.value;
-    double spread = 0.0;
-    if (first.value != 0.0)
-        spread += first.value * first.value / first.degrees;
-    if (second.value != 0.0)
-        spread += second.value * second.value / second.degrees;
-    return spread > 0.0 ? total * total / spread : INFINITY;
-}

@@ -80,9 +80,4 @@ struct variance variance_prior(const struct variance *variances, size_t count);
  * prior robustly and give it fewer degrees for each outlier.) */
 struct variance moderated_variance(struct variance own, struct variance prior);
 
-/* The degrees of freedom of first + second, two independent weighted
- * variances: Satterthwaite (1946), "An approximate distribution of estimates
- * of variance components". */
-double satterthwaite_degrees(struct variance first, struct variance second);
-
 #endif

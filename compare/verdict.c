@@ -116,8 +116,31 @@ static bool fit_campaign_prior(const struct evidence *evidence, const struct fam
     return true;
 }
 
+/* The degrees of freedom of a sum of two parts: those whose quantile, at the tail
+ * that Holm's first step asks for, makes the bound that both parts' own quantiles
+ * make when their reaches are added in squares (as Graybill and Wang 1980 do for
+ * variances, "Confidence intervals on nonnegative linear combinations of
+ * variances"). Each part that shrinks narrows the bound. Satterthwaite's degrees,
+ * which fall towards the campaigns' few as more runs leave less of the runs' part,
+ * widened it: five new runs found less than three. Between its ends the logarithm
+ * of a quantile is nearly straight in 1 / degrees. */
+static double degrees_of_sum(struct variance campaigns, struct variance runs, double tail)
+{
+    double few = campaigns.degrees;
+    double many = runs.degrees;
+    if (!(few < many))
+        return fmin(few, many);
+    double wide = student_quantile(tail, few);
+    double narrow = student_quantile(tail, many);
+    double total = campaigns.value + runs.value;
+    double wanted = sqrt((campaigns.value * wide * wide + runs.value * narrow * narrow) / total);
+    double share = log(wanted / narrow) / log(wide / narrow);
+    double inverse = share / few + (isinf(many) ? 0.0 : (1.0 - share) / many);
+    return inverse > 0.0 ? 1.0 / inverse : many;
+}
+
 static void set_error(const struct evidence *evidence, struct variance runs, struct variance campaign_prior,
-                      struct judgement *judgement)
+                      double tail, struct judgement *judgement)
 {
     judgement->run_spread = sqrt(runs.value);
     judgement->standard_error = sqrt(runs.value * evidence->run_factor);
@@ -136,7 +159,7 @@ static void set_error(const struct evidence *evidence, struct variance runs, str
     struct variance by_run_part = {(evidence->run_factor - share) * runs.value, runs.degrees};
     judgement->campaign_spread = sqrt((between.value - runs.value) / evidence->runs_per_campaign);
     judgement->standard_error = sqrt(by_campaign_part.value + by_run_part.value);
-    judgement->degrees = satterthwaite_degrees(by_campaign_part, by_run_part);
+    judgement->degrees = degrees_of_sum(by_campaign_part, by_run_part, tail);
 }
 
 /* P(a change as large as this | the true one is 0). With no spread at all the
@@ -211,7 +234,8 @@ static bool judge_spread(const struct evidence *evidence, const struct rule *rul
         return false;
     for (size_t i = 0; i < family->count; i++) {
         struct judgement *judgement = &judgements[family->index[i]];
-        set_error(&evidence[family->index[i]], family->variances[i], campaign_prior, judgement);
+        set_error(&evidence[family->index[i]], family->variances[i], campaign_prior,
+                  rule->false_alarms / (double)family->count, judgement);
         set_interval(rule, judgement);
         judgement->family = family->count;
     }

@@ -12,7 +12,7 @@
  *     estimated too (one-way analysis of variance within each side, by the
  *     method of moments: Searle, Casella and McCulloch 1992, "Variance
  *     Components", chapter 3) and counted for each campaign of either side;
- *     its degrees of freedom are Satterthwaite's.
+ *     its degrees of freedom are such that more runs never widen a bound.
  *  3. The cases of one comparison lend each other what their spreads have in
  *     common (Smyth 2004, moderated variances): the variance between runs,
  *     and the ratio of the mean squares between and within campaigns. Where

@@ -159,13 +159,6 @@ static void weak_priors_only_add(void **state)
     assert_near(noisy.degrees, 8.0, 0.0);
 }
 
-static void satterthwaite(void **state)
-{
-    (void)state;
-    assert_near(satterthwaite_degrees((struct variance){1.0, 5.0}, (struct variance){1.0, 5.0}), 10.0, 1e-12);
-    assert_near(satterthwaite_degrees((struct variance){1.0, 5.0}, (struct variance){0.0, 0.0}), 5.0, 1e-12);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,7 +167,7 @@ int main(void)
         cmocka_unit_test(means_and_squares),          cmocka_unit_test(quantiles_of_samples),
         cmocka_unit_test(the_fence_takes_only_far_values), cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(priors_of_variances),
-        cmocka_unit_test(weak_priors_only_add),        cmocka_unit_test(satterthwaite),
+        cmocka_unit_test(weak_priors_only_add),
     };
     return cmocka_run_group_tests_name("compare: statistics", tests, NULL, NULL);
 }

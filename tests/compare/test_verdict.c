@@ -207,6 +207,33 @@ static void campaigns_are_counted_from_three(void **state)
     assert_true(pooled.standard_error < counted.standard_error / 2.0);
 }
 
+/* Five campaigns of four runs against 2 to 12 runs of a new one, whose spread is
+ * like theirs, at the tail that a hundred cases leave to one: no run more makes the
+ * tool blinder. */
+static void more_runs_never_blind(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct made_side baseline = {.runs = 0};
+    rule.false_alarms = 1e-4;
+    rule.confidence = 1.0 - 5e-4;
+    for (uint32_t campaign = 0; campaign < 5; campaign++)
+        for (size_t run = 0; run < 4; run++)
+            add_run(&baseline, 100.0 + 0.6 * (campaign % 3) + (run % 2 ? 0.35 : -0.35), campaign);
+    double before = 1.0;
+    for (size_t runs = 2; runs <= 12; runs += 2) {
+        struct made_side current = {.runs = 0};
+        double step = 0.4 * sqrt((double)(runs - 1) / (double)runs);
+        for (size_t run = 0; run < runs; run++)
+            add_run(&current, 100.5 + (run % 2 ? step : -step), 9);
+        struct judgement judgement = judge(baseline, current, &rule);
+        double findable = smallest_change(&judgement, &rule);
+        assert_true(judgement.campaign_spread > 0.0);
+        assert_true(findable <= before * 1.001);
+        before = findable;
+    }
+}
+
 /* Two current campaigns of 101 and 107 say more of how campaigns spread than
  * three of the baseline's that agree by chance. Both sides have 4 runs a campaign
  * and the spread of a run is nothing beside theirs: the mean square of 2 + 1
@@ -312,6 +339,7 @@ int main(void)
         cmocka_unit_test(outliers),
         cmocka_unit_test(modes_are_no_outliers),
         cmocka_unit_test(campaigns_are_counted_from_three),
+        cmocka_unit_test(more_runs_never_blind),
         cmocka_unit_test(current_campaigns_count_too),
         cmocka_unit_test(campaigns_in_common_cancel),
         cmocka_unit_test(campaigns_of_one_run),
