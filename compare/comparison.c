@@ -16,7 +16,8 @@ static const double far_current = 0.1;
 
 /* The ok runs of one side of one case. */
 struct runs {
-    double *values; /* of the metric, with the constant taken out */
+    double *measured; /* the metric as it stands in the file */
+    double *values;   /* with the constant taken out */
     double *costs;
     uint32_t *campaigns;
     const struct row **rows;
@@ -35,6 +36,7 @@ struct scratch {
 
 static void free_runs(struct runs *runs)
 {
+    free(runs->measured);
     free(runs->values);
     free(runs->costs);
     free(runs->campaigns);
@@ -52,11 +54,12 @@ static void free_scratch(struct scratch *scratch)
 
 static bool reserve_runs(struct runs *runs, size_t capacity)
 {
+    runs->measured = malloc(capacity * sizeof runs->measured[0]);
     runs->values = malloc(capacity * sizeof runs->values[0]);
     runs->costs = malloc(capacity * sizeof runs->costs[0]);
     runs->campaigns = malloc(capacity * sizeof runs->campaigns[0]);
     runs->rows = malloc(capacity * sizeof runs->rows[0]);
-    return runs->values && runs->costs && runs->campaigns && runs->rows;
+    return runs->measured && runs->values && runs->costs && runs->campaigns && runs->rows;
 }
 
 static bool reserve_scratch(struct scratch *scratch, size_t count)
@@ -115,6 +118,7 @@ static void collect(const struct metric *metric, struct row_span span, struct ru
             runs->throttled++;
             continue;
         }
+        runs->measured[runs->count] = span.rows[i]->value;
         runs->values[runs->count] = value_without_constant(metric, span.rows[i]);
         runs->costs[runs->count] = log_cost(metric, runs->values[runs->count]);
         runs->campaigns[runs->count] = span.rows[i]->campaign;
@@ -142,25 +146,14 @@ static struct side side_of(const struct runs *runs)
 }
 
 /* The median of the values that are not left out; outside may be NULL. */
-static double median_value(const struct runs *runs, const bool *outside, double *sorted)
+static double median_value(const double *values, size_t count, const bool *outside, double *sorted)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < runs->count; i++)
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
         if (!outside || !outside[i])
-            sorted[count++] = runs->values[i];
-    sort_values(sorted, count);
-    return sorted_quantile(sorted, count, 0.5);
-}
-
-/* The same of the values as they stand in the file. */
-static double measured_median(const struct runs *runs, const bool *outside, double *sorted)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < runs->count; i++)
-        if (!outside || !outside[i])
-            sorted[count++] = runs->rows[i]->value;
-    sort_values(sorted, count);
-    return sorted_quantile(sorted, count, 0.5);
+            sorted[kept++] = values[i];
+    sort_values(sorted, kept);
+    return sorted_quantile(sorted, kept, 0.5);
 }
 
 static bool note_far_run(struct comparison *comparison, struct far_run far)
@@ -219,10 +212,12 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
     rule.campaigns_in_common = comparison->of_variants;
     if (!gather_evidence(side_of(old), side_of(new), &rule, scratch->far, &result->evidence))
         return false;
-    result->baseline_median = median_value(old, scratch->far, scratch->sorted);
-    result->current_median = median_value(new, NULL, scratch->sorted);
-    result->measured_log_ratio = log_cost(settings->metric, measured_median(new, NULL, scratch->sorted)) -
-                                 log_cost(settings->metric, measured_median(old, scratch->far, scratch->sorted));
+    result->baseline_median = median_value(old->values, old->count, scratch->far, scratch->sorted);
+    result->current_median = median_value(new->values, new->count, NULL, scratch->sorted);
+    double *sorted = scratch->sorted;
+    result->measured_log_ratio =
+        log_cost(settings->metric, median_value(new->measured, new->count, NULL, sorted)) -
+        log_cost(settings->metric, median_value(old->measured, old->count, scratch->far, sorted));
     if (!note_far_runs(comparison, index, old, scratch->far, true, result->baseline_median))
         return false;
     mark_far_current(new, result->current_median, scratch->far);
