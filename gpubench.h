@@ -932,6 +932,8 @@ typedef struct gpubench_live {
     uint64_t warmup, batch, turn, streams; /* streams: how many of them it takes turns on */
     int unswept;             /* host: flushing the known lines alone gives the same time */
     int set_up, begun, done, ungated, time_outs, power_limited;
+    const char *enough; /* why it needs no more samples; NULL while it does */
+    int precise;
     double max_error, tolerance;
     int checked, check_failed, allocation_error;
     uint64_t device_bytes, needed_bytes, free_bytes;
@@ -2648,14 +2650,14 @@ static int gpubench_cuda_can_be_captured(gpubench *bench, gpubench_live *live)
 /* ---- does the work stay on its stream? ----
  *
  * Behind the gate only the stream itself waits: what a case does elsewhere goes
- * on, and the events do not see it. So each case is once started with the whole
- * GPU held by a kernel that fills every thread slot. Then
+ * on, and the events do not see it. So each case is started with the whole GPU
+ * held by a kernel that fills every thread slot. Then
  *   a run that waits for the device inside is stuck until that kernel gives up:
  *     such a case is timed without a gate and marked;
- *   everything starts at one moment when the kernel is released, so that work
- *     which is joined but was never forked takes its true time;
  *   what is never joined piles up, and the device is still busy when the stop
- *     event has happened. */
+ *     event has happened.
+ * And it is run without a gate, where work that is joined but was never forked
+ * takes its true time. */
 #define GPUBENCH_HOLD_S 0.02
 
 /* How often a finding has to show before it is believed: a busy host's
@@ -2694,7 +2696,6 @@ static int gpubench_cuda_hold(gpubench *bench)
 typedef struct gpubench_release {
     int held;           /* the GPU was; it is not where others use it too */
     int waited;         /* the run waited for the device */
-    double us;          /* from the release to the end of the work on the stream */
     double leftover_us; /* from the stop event until the device was idle */
 } gpubench_release;
 
@@ -2763,18 +2764,18 @@ static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint
     if (code == 0)
         code = (int)cudaDeviceSynchronize();
     seen->leftover_us = (gpubench_now_s() - stopped) * 1e6;
-    seen->us = gpubench_cuda_stamped_us(cuda);
     return code;
 }
 
-/* The time of one run behind a gate that stays closed for hold_s. */
-static int gpubench_cuda_time_behind_gate(gpubench *bench, gpubench_live *live, double hold_s,
-                                          cudaStream_t stream, double *us)
+/* The GPU's own time of one run: behind a gate that stays closed for hold_s, or
+ * without one for 0. */
+static int gpubench_cuda_time_stamped(gpubench *bench, gpubench_live *live, double hold_s,
+                                      cudaStream_t stream, double *us)
 {
     gpubench_cuda *cuda = gpubench_cuda_of(bench);
     int code = gpubench_cuda_reset_and_wait(bench, live, stream);
     gpubench_gate_close(&cuda->gate);
-    if (code == 0)
+    if (code == 0 && hold_s > 0)
         code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
     if (code == 0)
         code = gpubench_cuda_enqueue_stamped(bench, live, 1, stream);
@@ -2819,12 +2820,10 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
     const double idle_us = gpubench_cuda_of(bench)->idle_us;
     uint64_t batch = live->ungated ? 1 : gpubench_escape_batch(live);
     gpubench_release seen;
-    double batch_us;
     int attempt, code = 0;
     for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
         code = gpubench_cuda_release_runs(bench, live, batch, &seen);
-        batch_us = seen.us > 0 ? seen.us : live->host_us * (double)batch;
-        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.1 * batch_us)
+        if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.01 * live->host_us)
             return code;
     }
     return code != 0 ? code
@@ -2833,23 +2832,21 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
                                      "for %.0f us after the stop event", seen.leftover_us);
 }
 
-/* One look at whether the run takes longer when everything starts at one moment
- * than when the gate was closed for long enough that work on other streams is
- * over. Without a finding where the GPU cannot be held, for a run that waits
- * inside, and for one that takes longer than a gate can be closed. */
+/* How much longer the run takes without a gate than behind one that was closed
+ * for so long that work on other streams is over, beyond what enqueueing takes:
+ * work that is joined but was never forked. 0 for a run that takes longer than a
+ * gate can be closed. */
 static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, int look,
-                                           double *released_us, double *gated_us)
+                                           double *open_us, double *gated_us)
 {
+    cudaStream_t stream = gpubench_cuda_of(bench)->streams[(uint64_t)look % live->streams];
     const double most_us = 0.4 * 1e6 * GPUBENCH_GATE_TIMEOUT_S;
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    gpubench_release seen;
-    int code = gpubench_cuda_release_runs(bench, live, 1, &seen);
-    *released_us = *gated_us = 0;
-    if (code != 0 || !seen.held || seen.waited || seen.us + live->host_us > most_us)
+    int code = gpubench_cuda_time_stamped(bench, live, 0, stream, open_us);
+    *gated_us = *open_us;
+    if (code != 0 || *open_us + live->host_us > most_us)
         return code;
-    *released_us = seen.us;
-    return gpubench_cuda_time_behind_gate(bench, live, 1e-6 * (seen.us + live->host_us) + 1e-4,
-                                          cuda->streams[(uint64_t)look % live->streams], gated_us);
+    return gpubench_cuda_time_stamped(bench, live, 1e-6 * (*open_us + live->host_us) + 1e-4,
+                                      stream, gated_us);
 }
 
 /* A case of which most looks say so works outside its stream (one look may find
@@ -2859,17 +2856,17 @@ static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live,
 static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
 {
     const int looks = 5;
-    double released_us = 0, gated_us = 0;
+    double open_us = 0, gated_us = 0;
     int found = 0, i, code = 0;
     for (i = 0; i < looks && code == 0 && found <= looks / 2 && i - found <= looks / 2; i++) {
-        code = gpubench_cuda_look_for_unforked(bench, live, i, &released_us, &gated_us);
-        found += released_us > 1.1 * gated_us + 3;
+        code = gpubench_cuda_look_for_unforked(bench, live, i, &open_us, &gated_us);
+        found += open_us > 1.1 * gated_us + live->enqueue_us + 20;
     }
     if (code != 0 || found <= looks / 2 || gpubench_cuda_can_be_captured(bench, live))
         return code;
     return gpubench_fail(bench, GPUBENCH_FAILED,
-                         "works outside the stream it was given: %.1f us when all starts at one "
-                         "moment, %.1f us of it behind the start event", released_us, gated_us);
+                         "works outside the stream it was given: a run takes %.1f us, %.1f us of "
+                         "it behind the start event", open_us, gated_us);
 }
 
 /* Host's times of one run on an idle device: until the call returned, and until
@@ -4307,39 +4304,44 @@ static void gpubench_stop(gpubench *bench, gpubench_live *live, const char *reas
     live->done = 1;
 }
 
+/* What the members of a group share while they are sampled in turn. */
+typedef struct gpubench_turns {
+    double limit_s, spent_s; /* for all of their samples, and so far */
+    int limited;             /* one of them is slowed by the power cap */
+    int late;
+} gpubench_turns;
+
 /* The clock of a load at the power cap swings for seconds: 12 % within one
  * second of a large product. Its median is that of a whole swing or two. */
-static double gpubench_time_limit_s(const gpubench *bench, const gpubench_live *live)
+static double gpubench_time_limit_s(const gpubench *bench, size_t members, int limited)
 {
-    const double swing_s = 2.5, asked_s = bench->settings.max_time_s;
-    return live->power_limited && asked_s < swing_s ? swing_s : asked_s;
+    const double swing_s = 2.5, asked_s = bench->settings.max_time_s * (double)members;
+    return limited && asked_s < swing_s ? swing_s : asked_s;
 }
 
 /* Has this case samples enough? Looks at the interval each time the number
  * has grown by an eighth, since looking sorts a copy. */
-static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live)
+static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live,
+                                       const gpubench_turns *turns)
 {
     const gpubench_settings *settings = &bench->settings;
-    const double limit_s = gpubench_time_limit_s(bench, live);
-    int full = live->count >= settings->max_samples, late = live->spent_s >= limit_s;
+    double least_s = turns->limited ? turns->limit_s / 1.5 : settings->max_time_s / 10;
+    int full = live->count >= settings->max_samples;
     int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
-                  live->spent_s >= limit_s / (live->power_limited ? 1.5 : 10);
+                  (turns->limited ? turns->spent_s : live->spent_s) >= least_s;
     gpubench_statistics statistics;
     double dependence = 0;
-    int precise;
-    if (!full && !late && !settled)
+    if (!full && !turns->late && !settled)
         return;
-    precise =
+    live->precise =
         gpubench_describe_in_order(live->samples, live->count, &statistics, &dependence) == 0 &&
         (double)live->count >= 6 * dependence && /* fewer have no such interval */
         statistics.ci95_high - statistics.ci95_low <= settings->precision * statistics.median;
     live->next_check = live->count + live->count / 8;
-    if (precise && settled)
-        gpubench_stop(bench, live, "stop=precision", 1);
-    else if (full)
-        gpubench_stop(bench, live, "stop=max-samples", precise);
-    else if (late)
-        gpubench_stop(bench, live, "stop=max-time", precise);
+    live->enough = live->precise && settled ? "stop=precision"
+                   : full                   ? "stop=max-samples"
+                   : turns->late            ? "stop=max-time"
+                                            : NULL;
 }
 
 static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
@@ -4354,26 +4356,75 @@ static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
     fflush(stderr);
 }
 
-/* One sample of each in turn, until every one has enough. */
+/* One sample of each that did not fail. */
+static void gpubench_take_turns(gpubench *bench, gpubench_live *lives, size_t count,
+                                gpubench_turns *turns)
+{
+    size_t i;
+    for (i = 0; i < count && !bench->lost; i++) {
+        double us, before_s = lives[i].spent_s;
+        if (lives[i].done)
+            continue;
+        us = gpubench_take(bench, &lives[i]);
+        turns->spent_s += lives[i].spent_s - before_s;
+        if (!lives[i].done && lives[i].count < bench->settings.max_samples)
+            gpubench_keep_sample(&lives[i], us);
+        gpubench_show_progress(bench, &lives[i]);
+    }
+}
+
+/* Is the time up? The slowest gets its samples where four times the time is
+ * enough for them. */
+static int gpubench_is_late(const gpubench *bench, const gpubench_live *lives, size_t count,
+                            const gpubench_turns *turns)
+{
+    uint64_t least = UINT64_MAX;
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!lives[i].done && lives[i].count < least)
+            least = lives[i].count;
+    return turns->spent_s >= turns->limit_s &&
+           (count == 1 || least >= bench->settings.min_samples ||
+            turns->spent_s >= 4 * turns->limit_s);
+}
+
+/* How many of them want more samples; -1 once all have failed. */
+static int gpubench_count_wanting(gpubench *bench, gpubench_live *lives, size_t count,
+                                  gpubench_turns *turns)
+{
+    int wanting = 0, alive = 0;
+    size_t i;
+    turns->late = gpubench_is_late(bench, lives, count, turns);
+    for (i = 0; i < count; i++) {
+        if (lives[i].done)
+            continue;
+        alive = 1;
+        if (!lives[i].enough || turns->late)
+            gpubench_consider_stopping(bench, &lives[i], turns);
+        wanting += !lives[i].enough;
+    }
+    return alive ? wanting : -1;
+}
+
+/* One sample of each in turn, until every one has enough: then all end
+ * together. One that went on alone would find other caches for its code, and
+ * another temperature, than before: kernels of 8 us became 6 % faster. */
 static void gpubench_interleave(gpubench *bench, gpubench_live *lives, size_t count)
 {
-    int active = 1;
-    while (active && !bench->lost) {
-        size_t i;
-        active = 0;
-        for (i = 0; i < count && !bench->lost; i++) {
-            double us;
-            if (lives[i].done)
-                continue;
-            us = gpubench_take(bench, &lives[i]);
-            if (us < 0)
-                continue;
-            gpubench_keep_sample(&lives[i], us);
-            gpubench_consider_stopping(bench, &lives[i]);
-            gpubench_show_progress(bench, &lives[i]);
-            active |= !lives[i].done;
-        }
+    gpubench_turns turns;
+    int wanting = 1;
+    size_t i;
+    memset(&turns, 0, sizeof turns);
+    for (i = 0; i < count; i++)
+        turns.limited |= lives[i].power_limited;
+    turns.limit_s = gpubench_time_limit_s(bench, count, turns.limited);
+    while (wanting > 0 && !bench->lost) {
+        gpubench_take_turns(bench, lives, count, &turns);
+        wanting = bench->lost ? -1 : gpubench_count_wanting(bench, lives, count, &turns);
     }
+    for (i = 0; i < count && wanting == 0; i++)
+        if (!lives[i].done)
+            gpubench_stop(bench, &lives[i], lives[i].enough, lives[i].precise);
 }
 
 static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
