@@ -411,10 +411,10 @@ static double gpubench_sqrt(double x)
     if (!gpubench_is_finite(x))
         return x;
     for (;;) {
-        double next = 0.5 * (root + x / root);
+        volatile double next = 0.5 * (root + x / root);
         if (!(next < root))
             return root;
-        root = next;
+        root = next; /* in memory: registers of the x87 hold more digits */
     }
 }
 
@@ -931,7 +931,7 @@ typedef struct gpubench_live {
     double enqueue_us, host_us; /* of one run: until it returned, until the device was done */
     uint64_t warmup, batch, turn, streams; /* streams: how many of them it takes turns on */
     int unswept;             /* host: flushing the known lines alone gives the same time */
-    int set_up, begun, done, ungated, time_outs, power_limited;
+    int set_up, begun, done, ungated, time_outs, power_limited, hot_looks;
     const char *enough; /* why it needs no more samples; NULL while it does */
     int precise;
     double max_error, tolerance;
@@ -4121,7 +4121,8 @@ static double gpubench_look_at_state(gpubench *bench, gpubench_live *live)
     gpubench_live probe;
     memset(&probe, 0, sizeof probe);
     bench->backend->read_state(bench, &probe);
-    live->power_limited |= probe.power_limited;
+    live->hot_looks = probe.power_limited ? live->hot_looks + 1 : 0;
+    live->power_limited |= live->hot_looks >= 2; /* one may be what ran before, or a spike */
     return probe.sm_mhz;
 }
 

@@ -26,7 +26,7 @@ enum act {
     SYNCHRONIZE_ONCE, /* at the first run on each stream, as a library may */
     WAIT_ELSEWHERE, /* for a kernel on another stream, beside one on its own */
     USE_DEFAULT,    /* the default stream, in place of its own */
-    JOIN_UNFORKED,  /* a kernel of 100 us on another stream that its own waits for */
+    JOIN_UNFORKED,  /* a kernel of 5 ms on another stream that its own waits for */
     RECORD_ONLY,    /* an event, and launch nothing */
     KEEP_HOST_BUSY, /* for a millisecond, beside a kernel */
     LEAVE_DEVICE,   /* another one current */
@@ -94,7 +94,7 @@ static int synchronize_once(probe *p, cudaStream_t stream)
 
 static int join_unforked(const probe *p, cudaStream_t stream)
 {
-    int code = (int)fake_launch(p->other, 100, 0);
+    int code = (int)fake_launch(p->other, 5000, 0);
     if (code == 0)
         code = (int)cudaEventRecord(p->event, p->other);
     return code != 0 ? code : (int)cudaStreamWaitEvent(stream, p->event, 0);

@@ -173,6 +173,16 @@ static double latest_us(void)
     return latest;
 }
 
+/* As after a moment at which all of them wait. With the lock held. */
+static void align_streams(void)
+{
+    double latest = latest_us();
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++)
+        if (streams[i])
+            streams[i]->now_us = latest;
+}
+
 /* What the kernel that holds the device shares with the host: whether the host
  * has released it, whether it is there, whether its time ran out. */
 static void hold(const operation *op)
@@ -180,8 +190,6 @@ static void hold(const operation *op)
     volatile unsigned *shared = op->memory;
     static const struct timespec pause = {0, 50000};
     struct timespec now, start;
-    double latest;
-    int i;
     clock_gettime(CLOCK_MONOTONIC, &start);
     held = 1;
     shared[1] = 1;
@@ -193,10 +201,7 @@ static void hold(const operation *op)
                         (double)(now.tv_nsec - start.tv_nsec) / 1e3 > op->us;
         pthread_mutex_lock(&lock);
     }
-    latest = latest_us();
-    for (i = 0; i < MOST_STREAMS; i++)
-        if (streams[i])
-            streams[i]->now_us = latest;
+    align_streams();
     held = 0;
     pthread_cond_broadcast(&executed);
 }
@@ -350,6 +355,7 @@ cudaError_t cudaDeviceSynchronize(void)
     }
     pthread_mutex_lock(&lock);
     wait_idle();
+    align_streams();
     code = answer(cudaSuccess);
     pthread_mutex_unlock(&lock);
     return code;
