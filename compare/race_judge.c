@@ -70,6 +70,7 @@ static bool weigh_pairs(struct race_case *one)
     struct order new_first = pairs_of_order(one, true);
     size_t pairs = old_first.count + new_first.count;
     struct evidence *evidence = &one->evidence;
+    evidence->paired = true;
     evidence->baseline_runs = evidence->current_runs = pairs;
     evidence->baseline_campaigns = evidence->current_campaigns = 1;
     if (pairs < least_pairs || old_first.count == 0 || new_first.count == 0)
