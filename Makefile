@@ -313,11 +313,23 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
+# A race's programs: one that does as told, one that is built on gpubench.h.
+RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
+
+$(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
+
+$(TESTS)/first: examples/first.c gpubench.h
+	@mkdir -p $(@D)
+	$(CC) -O1 -I. -o $@ $< -lm
+
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
 	  tests/test_makefile.sh tests/gpu/truth_test.sh \
+	  "tests/test_race.sh $(RACE_PROGRAMS)" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
 # Every GPU that the kernels are to be compiled for: one after the other, because
