@@ -96,7 +96,7 @@ COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
   test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
-  $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) \
+  $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -154,6 +154,10 @@ baseline-$(1): compile-$(1)
 
 compare-$(1): compile-$(1)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
+
+race-$(1): compile-$(1)
+	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' \
+	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
 	$$(LINK)
@@ -329,7 +333,7 @@ test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGR
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
 	  tests/test_makefile.sh tests/gpu/truth_test.sh \
-	  "tests/test_race.sh $(RACE_PROGRAMS)" \
+	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
 # Every GPU that the kernels are to be compiled for: one after the other, because
@@ -400,7 +404,8 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
 	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# Without those of other revisions, which races build.
+-include $(shell find build -path build/race -prune -o -name '*.d' -print 2>/dev/null)
 
 # ---- pictures of results/
 
@@ -435,8 +440,10 @@ help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
+	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
 	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600'
 
 clean:   ## remove build/ (results/ stays)
+	for tree in build/race/*/tree; do [ ! -e "$$tree" ] || git worktree remove --force --force "$$tree" || true; done
 	rm -rf build

@@ -155,12 +155,12 @@ static void too_few_pairs_stay_open(void **state)
 
 enum { families = 2000, cases_of_family = 20 };
 
-/* Runs a race to its end; whether any case came out SLOWER beside the last, and
- * whether the last, changed by `change`, did. */
+/* Whether any case came out SLOWER beside the last, and whether the last did. */
 struct found {
     bool alarm, last;
 };
 
+/* Runs a race to its end in which the last case has changed by `change`. */
 static struct found simulate(double spread, double place, double drift, double change, uint64_t *random)
 {
     static struct race_case cases[cases_of_family];
