@@ -106,7 +106,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites baselines compare suite-% baseline-% compare-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites baselines compare suite-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -156,7 +156,7 @@ compare-$(1): compile-$(1)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
 race-$(1): compile-$(1)
-	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' \
+	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS) \
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)

@@ -135,7 +135,8 @@ static bool take_percent(struct parsing *parsing, enum option option, const char
 static bool take_seconds(struct parsing *parsing, enum option option, const char *text, double *out)
 {
     return (parse_decimal(text, out) && *out > 0.0 && *out <= 1e6) ||
-           fail(parsing, "%s: '%.100s' is not a number of seconds above 0 and up to 1e6", known[option].name, text);
+           fail(parsing, "%s: '%.100s' is not a number of seconds above 0 and up to 1e6",
+                known[option].name, text);
 }
 
 static bool take_format(struct parsing *parsing, const char *text)
@@ -300,15 +301,15 @@ static bool check_sides(struct parsing *parsing)
     const struct options *options = parsing->options;
     const bool *seen = parsing->seen;
     int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
-               seen[OPTION_SELF] + seen[OPTION_CHECK];
-               seen[OPTION_SELF] + seen[OPTION_RACE];
+               seen[OPTION_SELF] + seen[OPTION_CHECK] + seen[OPTION_RACE];
     if (options->mode == MODE_HELP)
         return true;
     if (ways > 1)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
                              "--current, --variants, --self, --check, or --race");
     if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
-        return fail(parsing, "%s is for --race", options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
+        return fail(parsing, "%s is for --race",
+                    options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)

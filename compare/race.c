@@ -28,8 +28,8 @@ struct race {
     struct race_flags flags;
     struct race_standing standing;
     struct race_summary summary;
-    char *filter; /* of the cases that are not decided, or NULL */
-    bool said[2]; /* what a failing side wrote was shown */
+    char *filter;      /* of the cases that are not decided, or NULL */
+    bool said[2];      /* what a failing side wrote was shown */
     int signal_number; /* which ended the race, or 0 */
     char csv[race_path_capacity];
     char log[race_path_capacity];
@@ -84,14 +84,16 @@ static bool accept_ending(struct race *race, int side, unsigned pair, struct rac
     if (ended.ending == RACE_NOT_STARTED)
         fprintf(stderr, "cannot be started: %s\n", strerror(ended.code));
     else if (ended.ending == RACE_TIMED_OUT)
-        fprintf(stderr, "did not end within %g s (--timeout) and was stopped\n", race->options->timeout_s);
+        fprintf(stderr, "did not end within %g s (--timeout) and was stopped\n",
+                race->options->timeout_s);
     else if (ended.ending == RACE_CRASHED)
         fprintf(stderr, "was ended by signal %d (%s)\n", ended.code, strsignal(ended.code));
     else if (usable)
         fprintf(stderr, "ended with status 1, some case failed; its messages are shown once:\n");
     else
         fprintf(stderr, "ended with status %d%s\n", ended.code,
-                ended.code == 2 ? ", bad usage or no way to measure" : ": is it built on gpubench.h?");
+                ended.code == 2 ? ", bad usage or no way to measure"
+                                : ": is it built on gpubench.h?");
     race->said[side] = true;
     show_log(race);
     return usable;
@@ -132,8 +134,11 @@ static bool run_pair(struct race *race, unsigned pair)
 static void say_progress(const struct race *race, size_t pairs)
 {
     const struct race_counts *counts = &race->standing.counts;
-    fprintf(stderr, "gpubench-compare: race, %zu pairs: %zu slower, %zu faster, %zu same, %zu open of %zu cases\n", pairs,
-            counts->slower, counts->faster, counts->same, counts->open, race->standing.count);
+    fprintf(stderr,
+            "gpubench-compare: race, %zu pairs: %zu slower, %zu faster, %zu same, %zu open of %zu "
+            "cases\n",
+            pairs, counts->slower, counts->faster, counts->same, counts->open,
+            race->standing.count);
 }
 
 /* From now on only the cases that are open are measured; where their names are too
@@ -154,7 +159,8 @@ static bool narrow(struct race *race)
 static bool look(struct race *race, size_t at)
 {
     char error[results_error_capacity];
-    if (!race_take_rows(&race->standing, &race->files, error) || !race_look(&race->standing, at, error))
+    if (!race_take_rows(&race->standing, &race->files, error) ||
+        !race_look(&race->standing, at, error))
         return refuse("cannot judge: %s%s", error, "");
     return true;
 }
@@ -167,9 +173,11 @@ static bool can_go_on(struct race *race)
         return refuse("cannot judge: %s%s", error, "");
     const char *other = race_other_card(&race->standing);
     if (other && !race->options->settings.ignore_device)
-        return refuse("cannot judge: the two programs ran on different cards, uuid '%s' is one of them; "
-                      "choose one by --device behind '--', or CUDA_VISIBLE_DEVICES (--ignore-device races all the same)%s",
-                      other, "");
+        return refuse(
+            "cannot judge: the two programs ran on different cards, uuid '%s' is one of them; "
+            "choose one by --device behind '--', or CUDA_VISIBLE_DEVICES (--ignore-device races "
+            "all the same)%s",
+            other, "");
     return true;
 }
 
@@ -234,7 +242,8 @@ static bool prepare(struct race *race)
         if (!S_ISREG(programs[side].st_mode) || access(summary->programs[side], X_OK) != 0)
             return refuse("--race: '%s' is no program%s", summary->programs[side], "");
     }
-    summary->same_file = programs[0].st_dev == programs[1].st_dev && programs[0].st_ino == programs[1].st_ino;
+    summary->same_file =
+        programs[0].st_dev == programs[1].st_dev && programs[0].st_ino == programs[1].st_ino;
     if (!race_arguments_take(&race->arguments, &options->arguments, error) ||
         !race_files_make(&race->files, options->output, error))
         return refuse("%s%s", error, "");
@@ -247,6 +256,7 @@ static bool prepare(struct race *race)
 static void summarize(struct race *race, double began_s)
 {
     struct race_summary *summary = &race->summary;
+    summary->first_seed = race->arguments.seed;
     summary->seconds = now_s() - began_s;
     summary->place_effect = race_place_effect(&race->standing);
     summary->pairs_outside = race->standing.counts.pairs_outside;

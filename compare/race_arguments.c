@@ -12,7 +12,8 @@
 /* What a race gives each process beside the user's words. */
 enum { own_words = 12 };
 
-static const char *const refused[] = {"--csv", "--runs", "--campaign", "--list", "--help", "--profile", "--samples"};
+static const char *const refused[] = {"--csv",  "--runs",    "--campaign", "--list",
+                                      "--help", "--profile", "--samples"};
 
 /* Whether the word is "--name" or "--name=value". */
 static bool is_option(const char *word, const char *name)
@@ -26,7 +27,8 @@ static bool refuse_option(const char *word, char *error)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         if (!is_option(word, refused[i]))
             continue;
-        snprintf(error, race_error_capacity, "%s behind '--': a race gives its programs that itself or has no use for it",
+        snprintf(error, race_error_capacity,
+                 "%s behind '--': a race gives its programs that itself or has no use for it",
                  refused[i]);
         return true;
     }
@@ -46,13 +48,16 @@ static bool take_seed(struct race_arguments *out, const char *text, char *error)
 {
     if (text && parse_whole(text, &out->seed) && out->seed <= UINT64_MAX - 1000)
         return true;
-    snprintf(error, race_error_capacity, "--seed behind '--': '%.60s' is not a whole number", text ? text : "");
+    snprintf(error, race_error_capacity, "--seed behind '--': '%.60s' is not a whole number",
+             text ? text : "");
     return false;
 }
 
-bool race_arguments_take(struct race_arguments *out, const struct paths *given, char error[race_error_capacity])
+bool race_arguments_take(struct race_arguments *out, const struct paths *given,
+                         char error[race_error_capacity])
 {
-    *out = (struct race_arguments){.seed = 1, .items = malloc((given->count + 1) * sizeof out->items[0])};
+    *out = (struct race_arguments){.seed = 1,
+                                   .items = malloc((given->count + 1) * sizeof out->items[0])};
     if (!out->items) {
         snprintf(error, race_error_capacity, "not enough memory");
         return false;
@@ -81,8 +86,9 @@ void race_arguments_free(struct race_arguments *arguments)
     arguments->items = NULL;
 }
 
-const char **race_arguments_words(const struct race_arguments *arguments, const char *program, const char *csv,
-                                  const char *filter, unsigned pair, char seed_text[32])
+const char **race_arguments_words(const struct race_arguments *arguments, const char *program,
+                                  const char *csv, const char *filter, unsigned pair,
+                                  char seed_text[32])
 {
     const char **words = malloc((arguments->count + own_words) * sizeof words[0]);
     size_t count = 0;

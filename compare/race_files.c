@@ -41,7 +41,9 @@ static bool make_kept(struct race_files *files, char *error)
         return fail(error, "--output: '%.300s': %s", files->kept, strerror(errno));
     struct stat found;
     if (stat(files->kept, &found) != 0 || !S_ISDIR(found.st_mode))
-        return fail(error, "--output: '%.300s' is no folder; a race keeps old.csv and new.csv in one", files->kept);
+        return fail(error,
+                    "--output: '%.300s' is no folder; a race keeps old.csv and new.csv in one",
+                    files->kept);
     for (int side = 0; side < 2; side++)
         if (lstat(files->rows[side], &found) == 0)
             return fail(error, "--output: '%.300s' is there already", files->rows[side]);
@@ -57,8 +59,8 @@ bool race_files_make(struct race_files *files, const char *keep, char error[race
     *files = (struct race_files){.kept = keep};
     race_path(files->folder, parent && *parent ? parent : "/tmp", "gpubench-race.XXXXXX");
     if (!mkdtemp(files->folder)) {
-        fail(error, "cannot make a temporary folder in '%.300s': %s", parent && *parent ? parent : "/tmp",
-             strerror(errno));
+        fail(error, "cannot make a temporary folder in '%.300s': %s",
+             parent && *parent ? parent : "/tmp", strerror(errno));
         files->folder[0] = '\0';
         return false;
     }
@@ -140,7 +142,8 @@ static bool copy_rows(struct csv_reader *reader, FILE *out, bool first, int side
     int flags_column = csv_column(reader, "flags");
     size_t rows = 0;
     if (run_column < 0 || case_column < 0)
-        return fail(error, "what it wrote with --csv has no column '%s'", run_column < 0 ? "run" : "case");
+        return fail(error, "what it wrote with --csv has no column '%s'",
+                    run_column < 0 ? "run" : "case");
     if (first)
         write_record(out, reader->names, reader->column_count, -1, pair);
     enum csv_outcome outcome;
@@ -171,9 +174,10 @@ bool race_append_rows(const char *from, const struct race_files *files, int side
     FILE *memory = open_memstream(&bytes, &size);
     if (!memory)
         return fail(error, "not enough memory");
-    bool complete = csv_open(&reader, from) ? copy_rows(&reader, memory, first, side, pair, flags, error)
-                                            : fail(error, "%s", access(from, F_OK) != 0 ? "it wrote no rows"
-                                                                                       : reader.error);
+    bool complete =
+        csv_open(&reader, from)
+            ? copy_rows(&reader, memory, first, side, pair, flags, error)
+            : fail(error, "%s", access(from, F_OK) != 0 ? "it wrote no rows" : reader.error);
     csv_close(&reader);
     complete = (fclose(memory) == 0 || fail(error, "not enough memory")) && complete;
     FILE *rows = complete ? fopen(files->rows[side], "a") : NULL;

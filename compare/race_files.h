@@ -6,10 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { race_error_capacity = 1024, race_path_capacity = 4096, race_most_flags = 32, race_flag_capacity = 48 };
+enum {
+    race_error_capacity = 1024,
+    race_path_capacity = 4096,
+    race_most_flags = 32,
+    race_flag_capacity = 48
+};
 
 struct race_files {
-    char folder[race_path_capacity]; /* temporary; empty where there is none */
+    char folder[race_path_capacity];  /* temporary; empty where there is none */
     char rows[2][race_path_capacity]; /* old.csv and new.csv, in it or in the folder to keep */
     const char *kept;                 /* the folder that the user named, or NULL */
     bool kept_is_new;                 /* it was made for this race */

@@ -28,7 +28,8 @@ static bool fence_pairs(struct race_case *one)
     for (size_t i = 0; i < one->count; i++)
         values[i] = one->pairs[i].log_ratio;
     size_t most = one->count < fence_share ? 1 : one->count / fence_share;
-    one->evidence.baseline_outside = tukey_far_fence(values, one->count, log1p(fence_reach), most, outside);
+    one->evidence.baseline_outside =
+        tukey_far_fence(values, one->count, log1p(fence_reach), most, outside);
     for (size_t i = 0; i < one->count; i++)
         one->pairs[i].outside = outside[i];
     return one->evidence.baseline_outside != SIZE_MAX;
@@ -51,7 +52,8 @@ static struct order pairs_of_order(const struct race_case *one, bool new_first)
     return order;
 }
 
-static double median_without_place(struct order old_first, const struct order *new_first, double place)
+static double median_without_place(struct order old_first, const struct order *new_first,
+                                   double place)
 {
     double *all = old_first.values;
     size_t count = old_first.count;

@@ -48,7 +48,7 @@ struct race_case {
     struct race_pair pairs[race_most_pairs];
     size_t count;
     bool decided;
-    size_t look; /* at which it was judged last */
+    size_t look;         /* at which it was judged last */
     double place_effect; /* logarithm of first / second */
     struct evidence evidence;
     struct judgement judgement;

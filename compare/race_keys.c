@@ -67,7 +67,8 @@ void race_keys_sort(struct race_keys *keys)
 
 bool race_keys_hold(const struct race_keys *keys, const char *name)
 {
-    return keys->count > 0 && bsearch(&name, keys->items, keys->count, sizeof keys->items[0], by_name);
+    return keys->count > 0 &&
+           bsearch(&name, keys->items, keys->count, sizeof keys->items[0], by_name);
 }
 
 bool race_keys_read(struct race_keys *keys, const char *path)

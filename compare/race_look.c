@@ -9,7 +9,8 @@
 
 void race_standing_start(struct race_standing *standing, const struct settings *settings)
 {
-    *standing = (struct race_standing){.settings = settings, .catalogue = {.metric = settings->metric}};
+    *standing =
+        (struct race_standing){.settings = settings, .catalogue = {.metric = settings->metric}};
 }
 
 void race_standing_free(struct race_standing *standing)
@@ -46,7 +47,8 @@ static bool drop_others(struct race_standing *standing, struct results *side)
     return true;
 }
 
-static bool load_side(struct race_standing *standing, const struct race_files *files, int side, char *error)
+static bool load_side(struct race_standing *standing, const struct race_files *files, int side,
+                      char *error)
 {
     struct results *results = &standing->sides[side];
     const char *path = files->rows[side];
@@ -68,8 +70,8 @@ bool race_take_rows(struct race_standing *standing, const struct race_files *fil
     comparison_free(&standing->comparison);
     if (!load_side(standing, files, 0, error) || !load_side(standing, files, 1, error))
         return false;
-    return compare_sides(&standing->comparison, standing->settings, &standing->catalogue, &standing->sides[0],
-                         &standing->sides[1]) ||
+    return compare_sides(&standing->comparison, standing->settings, &standing->catalogue,
+                         &standing->sides[0], &standing->sides[1]) ||
            fail(error, "not enough memory");
 }
 
@@ -116,8 +118,15 @@ static size_t *find_places(const struct race_standing *standing)
     return places;
 }
 
+/* Heat says nothing of the code: see comparison.c. */
+static bool is_evidence(const struct row *row)
+{
+    return row->status == STATUS_OK && !row->throttled;
+}
+
 /* Both spans are in the order of the pairs. */
-static void pair_rows(const struct metric *metric, struct row_span old, struct row_span new, struct race_case *one)
+static void pair_rows(const struct metric *metric, struct row_span old, struct row_span new,
+                      struct race_case *one)
 {
     size_t o = 0;
     size_t n = 0;
@@ -125,10 +134,10 @@ static void pair_rows(const struct metric *metric, struct row_span old, struct r
     while (o < old.count && n < new.count && one->count < race_most_pairs) {
         const struct row *before = old.rows[o];
         const struct row *after = new.rows[n];
-        if (before->run == after->run && before->status == STATUS_OK && after->status == STATUS_OK)
-            one->pairs[one->count++] =
-                (struct race_pair){.log_ratio = log_cost(metric, after->value) - log_cost(metric, before->value),
-                                   .new_first = after->run % 2 == 0};
+        if (before->run == after->run && is_evidence(before) && is_evidence(after))
+            one->pairs[one->count++] = (struct race_pair){
+                .log_ratio = log_cost(metric, after->value) - log_cost(metric, before->value),
+                .new_first = after->run % 2 == 0};
         o += before->run <= after->run;
         n += after->run <= before->run;
     }
@@ -143,8 +152,8 @@ static void leave_race(struct race_case *one)
 }
 
 /* Brings the racing cases up to the rows. */
-static bool take_pairs(struct race_standing *standing, const struct rows_by_case *old, const struct rows_by_case *new,
-                       size_t *places)
+static bool take_pairs(struct race_standing *standing, const struct rows_by_case *old,
+                       const struct rows_by_case *new, size_t *places)
 {
     const struct comparison *comparison = &standing->comparison;
     for (size_t i = 0; i < comparison->count; i++) {
@@ -204,7 +213,8 @@ bool race_look(struct race_standing *standing, size_t look, char error[results_e
     size_t keys = standing->catalogue.keys.count;
     size_t *places = find_places(standing);
     bool complete = places && rows_by_case_build(&old, &standing->sides[0], keys) &&
-                    rows_by_case_build(&new, &standing->sides[1], keys) && take_pairs(standing, &old, &new, places) &&
+                    rows_by_case_build(&new, &standing->sides[1], keys) &&
+                    take_pairs(standing, &old, &new, places) &&
                     race_judge(standing->cases, standing->count, &standing->settings->rule, look);
     if (complete)
         tell_comparison(standing, places);

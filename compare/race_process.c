@@ -166,7 +166,8 @@ struct race_ended race_run_process(const struct race_command *command)
             continue;
         if (signal_number == 0 && now_s() < until_s)
             continue;
-        ended = (struct race_ended){signal_number ? RACE_INTERRUPTED : RACE_TIMED_OUT, signal_number};
+        ended =
+            (struct race_ended){signal_number ? RACE_INTERRUPTED : RACE_TIMED_OUT, signal_number};
         end_group(child, signal_number ? signal_number : SIGTERM, &status);
         break;
     }

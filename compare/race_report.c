@@ -5,6 +5,7 @@
 #include "label.h"
 #include "report_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* CSV is for programs: what is said beside it goes to standard error. */
@@ -31,10 +32,13 @@ void report_race_before(FILE *out, const struct race_summary *race, enum format 
     place.print(place.out, race->programs[1]);
     fprintf(place.out, "' against OLD '");
     place.print(place.out, race->programs[0]);
-    fprintf(place.out, "': %zu pairs in alternating order, %zu processes, %.0f s%s", race->pairs, race->processes,
+    fprintf(place.out,
+            "': %zu pairs in alternating order, seeds %" PRIu64 " to %" PRIu64 ", %zu processes, %.0f s%s",
+            race->pairs, race->first_seed, race->first_seed + race->pairs - 1, race->processes,
             race->seconds, place.end);
     if (race->same_file)
-        fprintf(place.out, "%sboth are the same file: whatever is found is a false alarm%s", place.prefix, place.end);
+        fprintf(place.out, "%sboth are the same file: whatever is found is a false alarm%s",
+                place.prefix, place.end);
 }
 
 /* A flag on one side only is a hint why that side is slower, or not to be trusted. */
@@ -48,8 +52,9 @@ static void print_flags(struct place place, const struct race_flags *flags)
         int side = flag->rows[0] == 0;
         fprintf(place.out, "%swarning: flag '", place.prefix);
         place.print(place.out, flag->name);
-        fprintf(place.out, "' on one side only: in %zu row%s of %s, none of %s; the first is of case ", flag->rows[side],
-                flag->rows[side] == 1 ? "" : "s", sides[side], sides[!side]);
+        fprintf(place.out,
+                "' on one side only: in %zu row%s of %s, none of %s; the first is of case ",
+                flag->rows[side], flag->rows[side] == 1 ? "" : "s", sides[side], sides[!side]);
         place.print(place.out, flag->first_case);
         fprintf(place.out, "%s", place.end);
     }
@@ -59,14 +64,17 @@ void report_race_after(FILE *out, const struct race_summary *race, enum format f
 {
     struct place place = place_of(out, format);
     print_flags(place, race->flags);
-    fprintf(place.out, "%sthe first process of a pair takes %+.2f %% (median over the cases), which cancels%s",
+    fprintf(place.out,
+            "%sthe first process of a pair takes %+.2f %% (median over the cases), which cancels%s",
             place.prefix, 100.0 * expm1(race->place_effect), place.end);
     if (race->pairs_outside > 0)
-        fprintf(place.out, "%s%zu value%s of a pair left out, far from the other pairs of the case%s", place.prefix,
-                race->pairs_outside, race->pairs_outside == 1 ? "" : "s", place.end);
+        fprintf(place.out,
+                "%s%zu value%s of a pair left out, far from the other pairs of the case%s",
+                place.prefix, race->pairs_outside, race->pairs_outside == 1 ? "" : "s", place.end);
     if (race->open > 0 && race->all_looks)
         fprintf(place.out,
-                "%s%zu case%s stayed open after all %zu pairs: a wider --margin, or a card that nobody else uses%s",
+                "%s%zu case%s stayed open after all %zu pairs: a wider --margin, or a card that "
+                "nobody else uses%s",
                 place.prefix, race->open, race->open == 1 ? "" : "s", race->pairs, place.end);
     if (race->kept) {
         fprintf(place.out, "%srows of both sides: ", place.prefix);

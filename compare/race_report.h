@@ -12,12 +12,13 @@ struct race_summary {
     const char *programs[2];
     bool same_file; /* a race of a program against itself */
     size_t pairs;
+    uint64_t first_seed; /* that of a pair is one more than that of the pair before */
     size_t processes;
     double seconds;
-    double place_effect; /* median over the cases of the logarithm of first / second */
+    double place_effect;  /* median over the cases of the logarithm of first / second */
     size_t pairs_outside; /* left out by the fence, over all cases */
-    size_t open;         /* cases that stayed inconclusive */
-    bool all_looks;      /* the race went to its last pair */
+    size_t open;          /* cases that stayed inconclusive */
+    bool all_looks;       /* the race went to its last pair */
     const struct race_flags *flags;
     const char *kept; /* the folder with the rows, or NULL */
 };

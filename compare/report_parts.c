@@ -408,7 +408,8 @@ static void print_short_runs(FILE *out, const struct comparison *comparison, con
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
 {
     print_constants(out, comparison, prefix);
-    print_campaigns(out, comparison, prefix);
+    if (!comparison->race) /* whose sides share card and sitting */
+        print_campaigns(out, comparison, prefix);
     print_short_runs(out, comparison, comparison->baseline, prefix);
     if (comparison->current != comparison->baseline)
         print_short_runs(out, comparison, comparison->current, prefix);

@@ -5,7 +5,7 @@
 # names. Exit status: gpubench-compare's; 2 too where there is no such revision.
 #
 # The revision is built in a worktree, build/race/HASH/tree, with the same BACKEND,
-# ARCH, CFLAGS, CC, NVCC and CUDA_HOME (from the environment); what is there already
+# ARCH, CFLAGS, CC, NVCC, CUDA_HOME and JOBS (from the environment); what is there already
 # is used again. Nothing else of the repository is touched; `make clean` removes it.
 #
 # --build-only prints the path of the old program and races nothing. --only FILE races
@@ -149,7 +149,7 @@ build() {
         eval "value=\${$name-}"
         [ -z "$value" ] || set -- "$@" "$name=$value"
     done
-    run make -C "$tree" -j"$(getconf _NPROCESSORS_ONLN)" "BACKEND=$BACKEND" "$@" "build/$BACKEND/$suite" ||
+    run make -C "$tree" -j"${JOBS:-1}" "BACKEND=$BACKEND" "$@" "build/$BACKEND/$suite" ||
         fail "revision $rev does not build"
 }
 

@@ -61,8 +61,10 @@ program faster salt=new 'slow=norm fast:0.9'
 # ---- verdicts
 
 race ./old ./new
-[ $status -eq 0 ] && says '^3 cases: 3 same$' && says ' 5 pairs in alternating order, 10 processes'
+[ $status -eq 0 ] && says '^3 cases: 3 same$' && says ' 5 pairs in alternating order, seeds 1 to 5, 10 processes'
 check $? "nothing changed: status 0 after 5 pairs"
+! says 'holds 1 campaign'
+check $? "a race needs no other sittings, and its report asks for none"
 race ./old ./slower
 [ $status -eq 1 ] && says '^3 cases: 1 slower, 2 same$' && grep '^SLOWER' out | grep -q 'toy norm fast'
 check $? "5 % slower in one case: status 1, that case and no other"
@@ -82,7 +84,7 @@ check $? "so is a second name of it"
 program old-logs salt=old log=calls
 program new-logs salt=new log=calls 'spread=norm fast:6'
 race ./old-logs ./new-logs
-[ $status -eq 0 ] && says ' 40 pairs in alternating order, 80 processes' && says '1 inconclusive' && says '1 case stayed open after all 40 pairs'
+[ $status -eq 0 ] && says ' 40 pairs in alternating order, .* 80 processes' && says '1 inconclusive' && says '1 case stayed open after all 40 pairs'
 check $? "a case that spreads by 6 % goes on to 40 pairs, and stays inconclusive"
 [ "$(cut -d' ' -f1 calls | head -6 | tr '\n' ' ')" = 'old new new old old new ' ]
 check $? "the sides take turns in going first"
@@ -168,6 +170,13 @@ race ./old ./new-flag
 [ $status -eq 0 ] && says "flag 'ungated' on one side only: in 5 rows of NEW, none of OLD; the first is of case norm" &&
     says "flag 'throttle=sw-thermal'" && ! says "'stop="
 check $? "flags of one side only are said"
+race ./old ./new-flag --all
+[ $status -eq 0 ] && says '^3 cases: 2 same, 1 inconclusive' && says 'every run of current was throttled'
+check $? "throttled rows are no evidence"
+program new-hot salt=new from=7 'spread=norm fast:6' 'flag=norm fast:throttle=sw-thermal'
+race ./old ./new-hot --all
+[ $status -eq 0 ] && says 'between pairs; 6 pairs; throttled and left out: 0 .*, 34 of the current'
+check $? "nor are the pairs that they are in"
 
 # ---- cards
 

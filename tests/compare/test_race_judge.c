@@ -69,7 +69,8 @@ static void a_drift_cancels(void **state)
         double first = 0.01 * (double)(2 * pair);
         double second = first + 0.01;
         bool new_first = pair % 2 == 1;
-        one.pairs[pair] = (struct race_pair){.log_ratio = new_first ? first - second : second - first, .new_first = new_first};
+        one.pairs[pair] = (struct race_pair){
+            .log_ratio = new_first ? first - second : second - first, .new_first = new_first};
     }
     judge_one(&one, 1);
     assert_near(one.evidence.log_ratio, 0.0, 1e-12);
@@ -117,7 +118,8 @@ static void those_that_left_are_still_counted(void **state)
     for (size_t i = 0; i < 38; i++) {
         cases[i].decided = true;
         cases[i].judgement.verdict = VERDICT_SAME;
-        cases[i].evidence = (struct evidence){.baseline_runs = 5, .current_runs = 5, .run_variance = {1e-6, 3.0}, .run_factor = 0.2};
+        cases[i].evidence = (struct evidence){
+            .baseline_runs = 5, .current_runs = 5, .run_variance = {1e-6, 3.0}, .run_factor = 0.2};
     }
     assert_true(race_judge(cases, 40, &rule, 1));
     assert_int_equal(cases[39].judgement.family, 40);
@@ -161,7 +163,8 @@ struct found {
 };
 
 /* Runs a race to its end in which the last case has changed by `change`. */
-static struct found simulate(double spread, double place, double drift, double change, uint64_t *random)
+static struct found simulate(double spread, double place, double drift, double change,
+                             uint64_t *random)
 {
     static struct race_case cases[cases_of_family];
     struct rule rule = default_rule();
@@ -172,9 +175,11 @@ static struct found simulate(double spread, double place, double drift, double c
             for (size_t i = 0; i < cases_of_family; i++) {
                 bool new_first = pair % 2 == 1;
                 double order = new_first ? place - drift : drift - place;
-                double value = order + spread * random_normal(random) + (i + 1 == cases_of_family ? change : 0.0);
+                double value = order + spread * random_normal(random) +
+                               (i + 1 == cases_of_family ? change : 0.0);
                 if (!cases[i].decided)
-                    cases[i].pairs[cases[i].count++] = (struct race_pair){.log_ratio = value, .new_first = new_first};
+                    cases[i].pairs[cases[i].count++] =
+                        (struct race_pair){.log_ratio = value, .new_first = new_first};
             }
         }
         assert_true(race_judge(cases, cases_of_family, &rule, look));
@@ -202,7 +207,8 @@ static void simulated_races(void **state)
         size_t alarms = 0;
         size_t last = 0;
         for (size_t family = 0; family < families; family++) {
-            struct found found = simulate(worlds[w].spread, worlds[w].place, worlds[w].drift, log(1.05), &random);
+            struct found found =
+                simulate(worlds[w].spread, worlds[w].place, worlds[w].drift, log(1.05), &random);
             alarms += found.alarm;
             last += found.last;
         }

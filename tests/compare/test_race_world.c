@@ -27,10 +27,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { suite_count = 9, most_campaigns = 8, most_runs = 40, current_runs = 3, plants = 3, slices = 20 };
+enum {
+    suite_count = 9,
+    most_campaigns = 8,
+    most_runs = 40,
+    current_runs = 3,
+    plants = 3,
+    slices = 20
+};
 
-static const char *const suites[suite_count] = {"attention", "block", "ceilings", "embedding", "ffn",
-                                                "loss",      "memcpy", "norm",     "optimizer"};
+static const char *const suites[suite_count] = {
+    "attention", "block", "ceilings", "embedding", "ffn", "loss", "memcpy", "norm", "optimizer"};
 static const double planted[plants] = {0.03, 0.05, 0.10};
 static const double screen = 0.02; /* the margin: a median above it is raced */
 
@@ -68,7 +75,8 @@ static size_t run_index(struct world *world, uint64_t *names, const struct row *
 }
 
 /* values[run][case] of the cases that are ok in every run, campaigns in order. */
-static double *complete_cases(struct world *world, const struct results *results, size_t keys, size_t *campaign_of)
+static double *complete_cases(struct world *world, const struct results *results, size_t keys,
+                              size_t *campaign_of)
 {
     uint64_t names[most_runs];
     double *all = calloc(most_runs * keys, sizeof all[0]);
@@ -103,12 +111,14 @@ static double *complete_cases(struct world *world, const struct results *results
 }
 
 /* Splits one case's values into effects and residuals. */
-static void split_case(struct world *world, const double *values, size_t stride, size_t index, const size_t *campaign_of)
+static void split_case(struct world *world, const double *values, size_t stride, size_t index,
+                       const size_t *campaign_of)
 {
     double means[most_campaigns] = {0};
     double mean = 0.0;
     for (size_t run = 0; run < world->runs; run++)
-        means[campaign_of[run]] += values[run * stride + index] / (double)world->runs_of[campaign_of[run]];
+        means[campaign_of[run]] +=
+            values[run * stride + index] / (double)world->runs_of[campaign_of[run]];
     for (size_t c = 0; c < world->campaigns; c++)
         mean += means[c] / (double)world->campaigns;
     double wider = sqrt((double)world->campaigns / (double)(world->campaigns - 1));
@@ -200,7 +210,8 @@ static void deal_family(const struct world *world, struct deal *deal, uint64_t *
 static void baseline_of(const struct deal *deal, size_t index, double *values)
 {
     for (size_t run = 0; run < deal->baseline_runs; run++)
-        values[run] = deal->baseline_campaign[deal->baseline_campaign_of[run]][index] + deal->baseline_run[run][index];
+        values[run] = deal->baseline_campaign[deal->baseline_campaign_of[run]][index] +
+                      deal->baseline_run[run][index];
 }
 
 static void current_of(const struct deal *deal, size_t index, double plant, double *values)
@@ -211,9 +222,11 @@ static void current_of(const struct deal *deal, size_t index, double plant, doub
 
 /* ---- judging: each fills slower[case] */
 
-static void judge_against_baseline(const struct world *world, const struct deal *deal, const double *plant, bool *slower)
+static void judge_against_baseline(const struct world *world, const struct deal *deal,
+                                   const double *plant, bool *slower)
 {
-    static const uint32_t current_campaigns[current_runs] = {most_campaigns, most_campaigns, most_campaigns};
+    static const uint32_t current_campaigns[current_runs] = {most_campaigns, most_campaigns,
+                                                             most_campaigns};
     struct evidence *evidence = malloc(world->cases * sizeof evidence[0]);
     struct judgement *judgements = malloc(world->cases * sizeof judgements[0]);
     struct rule rule = default_rule();
@@ -243,18 +256,20 @@ static bool all_decided(const struct race_case *race, size_t count)
     return true;
 }
 
-static void add_pairs(const struct deal *deal, struct race_case *one, size_t index, double plant, size_t until)
+static void add_pairs(const struct deal *deal, struct race_case *one, size_t index, double plant,
+                      size_t until)
 {
     for (size_t pair = one->count; pair < until && !one->decided; pair++) {
         double old = deal->race_run[2 * pair][index];
         double new = deal->race_run[2 * pair + 1][index];
-        one->pairs[one->count++] = (struct race_pair){.log_ratio = new + plant - old, .new_first = pair % 2 == 1};
+        one->pairs[one->count++] =
+            (struct race_pair){.log_ratio = new + plant - old, .new_first = pair % 2 == 1};
     }
 }
 
 /* Returns how many pairs were run, of all cases together. */
-static size_t race(const struct world *world, const struct deal *deal, const bool *raced, const double *plant,
-                   bool *slower)
+static size_t race(const struct world *world, const struct deal *deal, const bool *raced,
+                   const double *plant, bool *slower)
 {
     struct race_case *cases = calloc(world->cases, sizeof cases[0]);
     size_t *index = malloc(world->cases * sizeof index[0]);
@@ -281,7 +296,8 @@ static size_t race(const struct world *world, const struct deal *deal, const boo
     return pairs;
 }
 
-static void screen_cases(const struct world *world, const struct deal *deal, const double *plant, bool *raced)
+static void screen_cases(const struct world *world, const struct deal *deal, const double *plant,
+                         bool *raced)
 {
     for (size_t i = 0; i < world->cases; i++) {
         double old[most_runs];
@@ -290,7 +306,8 @@ static void screen_cases(const struct world *world, const struct deal *deal, con
         current_of(deal, i, plant[i], new);
         sort_values(old, deal->baseline_runs);
         sort_values(new, current_runs);
-        raced[i] = sorted_quantile(new, current_runs, 0.5) - sorted_quantile(old, deal->baseline_runs, 0.5) >
+        raced[i] = sorted_quantile(new, current_runs, 0.5) -
+                       sorted_quantile(old, deal->baseline_runs, 0.5) >
                    log1p(screen);
     }
 }
@@ -308,8 +325,8 @@ struct counts {
     size_t raced;
 };
 
-static void judge(enum protocol protocol, const struct world *world, const struct deal *deal, const double *plant,
-                  bool *slower, struct counts *counts)
+static void judge(enum protocol protocol, const struct world *world, const struct deal *deal,
+                  const double *plant, bool *slower, struct counts *counts)
 {
     bool *raced = malloc(world->cases * sizeof raced[0]);
     assert_non_null(raced);
@@ -342,8 +359,8 @@ static void count_alarm(enum protocol protocol, const struct world *world, const
     free(slower);
 }
 
-static void count_found(enum protocol protocol, struct world *world, const struct deal *deal, size_t slice,
-                        struct counts *counts)
+static void count_found(enum protocol protocol, struct world *world, const struct deal *deal,
+                        size_t slice, struct counts *counts)
 {
     struct counts ignored = {0};
     double *plant = malloc(world->cases * sizeof plant[0]);
@@ -368,8 +385,8 @@ static void count_found(enum protocol protocol, struct world *world, const struc
 }
 
 /* families[protocol] without a slowdown, and as many slices with one. */
-static void run_suite(struct world *world, const size_t *families, const size_t *planted_slices, struct counts *counts,
-                      uint64_t *random)
+static void run_suite(struct world *world, const size_t *families, const size_t *planted_slices,
+                      struct counts *counts, uint64_t *random)
 {
     struct deal deal = {.slice = malloc(world->cases * sizeof deal.slice[0])};
     assert_non_null(deal.slice);
@@ -394,10 +411,12 @@ static double percent(size_t part, size_t whole)
 
 static void print_line(const char *name, const struct counts *c)
 {
-    printf("  %-44s %6.2f %% of %zu   %5.1f / %5.1f / %5.1f %% of %zu   %5.1f cases, %4.1f pairs each\n", name,
-           percent(c->alarmed, c->families), c->families, percent(c->found[0], c->trials),
+    printf("  %-44s %6.2f %% of %zu   %5.1f / %5.1f / %5.1f %% of %zu   %5.1f cases, %4.1f pairs "
+           "each\n",
+           name, percent(c->alarmed, c->families), c->families, percent(c->found[0], c->trials),
            percent(c->found[1], c->trials), percent(c->found[2], c->trials), c->trials,
-           (double)c->raced / (double)c->families, (double)c->pairs / (double)(c->raced ? c->raced : 1));
+           (double)c->raced / (double)c->families,
+           (double)c->pairs / (double)(c->raced ? c->raced : 1));
 }
 
 /* How many cases have a slowdown of 5 % found nine times in ten. */
