@@ -75,11 +75,7 @@ baseline_revision() {
     [ -n "$folder" ] || refuse "$program does not measure, so its baseline is not known; REV=... names a revision"
     baseline=$folder/$suite.csv
     [ -e "$baseline" ] || refuse "no baseline of this device: $baseline is missing; REV=... names a revision"
-    rev=$(awk -F, '
-        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-        { while (match($0, /"[^"]*"/)) $0 = substr($0, 1, RSTART - 1) "-" substr($0, RSTART + RLENGTH)
-          if ($(column["timestamp"]) >= newest) { newest = $(column["timestamp"]); git = $(column["git"]) } }
-        END { print git }' "$baseline")
+    rev=$(awk -f scripts/fields.awk -f scripts/newest-revision.awk "$baseline")
     case $rev in
     '') refuse "$baseline names no revision; REV=... names one" ;;
     *-dirty) refuse "$baseline was measured on ${rev%-dirty} with changes, which cannot be built again; REV=... names a revision" ;;

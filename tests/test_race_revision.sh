@@ -54,7 +54,7 @@ mkdir "$work/main"
 cd "$work/main" || exit 2
 git init -q -b trunk .
 mkdir scripts build
-cp "$root"/scripts/race.sh "$root"/scripts/device-folder.sh scripts/
+cp "$root"/scripts/*.sh "$root"/scripts/*.awk scripts/
 cp "$root/build/gpubench-compare" build/
 printf '/build/\n' > .gitignore
 cat > Makefile <<'EOS'
@@ -191,6 +191,7 @@ race --rev HEAD --build-only
 check $? "a revision with a submodule has it"
 cp "$root/Makefile" "$work/real.mk"
 make -s -f "$work/real.mk" clean > "$work/log" 2>&1
+git worktree list >> "$work/log"
 [ ! -e build ] && [ "$(git worktree list | wc -l)" -eq 1 ]
 check $? "make clean leaves no worktree"
 mkdir build && cp "$root/build/gpubench-compare" build/
