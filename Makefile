@@ -156,7 +156,8 @@ compare-$(1): compile-$(1)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
 race-$(1): compile-$(1)
-	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS) \
+	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' \
+	  CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS) \
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
@@ -328,7 +329,7 @@ $(TESTS)/first: examples/first.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS)   ## the tests that need no GPU
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
@@ -445,5 +446,7 @@ help:   ## this list
 	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600'
 
 clean:   ## remove build/ (results/ stays)
-	for tree in build/race/*/tree; do [ ! -e "$$tree" ] || git worktree remove --force --force "$$tree" || true; done
+	for tree in build/race/*/tree; do \
+	  [ ! -e "$$tree" ] || git worktree remove --force --force "$$tree" || true; \
+	done
 	rm -rf build

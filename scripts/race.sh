@@ -67,18 +67,20 @@ top=$(git rev-parse --show-toplevel 2> /dev/null) || top=
 baseline_revision() {
     probe=$(mktemp -d)
     key=$("$program" --list | sed -n 1p | sed 's/[.[\()*+?{|^$]/\\&/g')
-    TMPDIR=$probe "$program" --quiet --filter "^$key\$" --min-samples 1 --max-time 0.01 --csv "$probe/csv" \
-        > /dev/null || true
+    TMPDIR=$probe "$program" --quiet --filter "^$key\$" --min-samples 1 --max-time 0.01 \
+        --csv "$probe/csv" > /dev/null || true
     folder=$(sh scripts/device-folder.sh "$probe/csv") || folder=
     rm -rf "$probe"
     probe=
-    [ -n "$folder" ] || refuse "$program does not measure, so its baseline is not known; REV=... names a revision"
+    instead='REV=... names a revision'
+    [ -n "$folder" ] || refuse "$program does not measure, so its baseline is not known; $instead"
     baseline=$folder/$suite.csv
-    [ -e "$baseline" ] || refuse "no baseline of this device: $baseline is missing; REV=... names a revision"
+    [ -e "$baseline" ] || refuse "no baseline of this device: $baseline is missing; $instead"
     rev=$(awk -f scripts/fields.awk -f scripts/newest-revision.awk "$baseline")
     case $rev in
-    '') refuse "$baseline names no revision; REV=... names one" ;;
-    *-dirty) refuse "$baseline was measured on ${rev%-dirty} with changes, which cannot be built again; REV=... names a revision" ;;
+    '') refuse "$baseline names no revision; $instead" ;;
+    *-dirty) refuse "$baseline was measured on ${rev%-dirty} with changes," \
+        "which cannot be built again; $instead" ;;
     esac
 }
 
@@ -88,8 +90,8 @@ resolve() {
         return
     fi
     if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
-        refuse "revision '$rev' is not here: this is a shallow clone; git fetch --unshallow brings the rest" \
-               "(fetch-depth: 0 of the checkout action)"
+        refuse "revision '$rev' is not here: this is a shallow clone;" \
+            "git fetch --unshallow brings the rest (fetch-depth: 0 of the checkout action)"
     fi
     refuse "there is no revision '$rev' in this repository"
 }
@@ -117,13 +119,15 @@ own() {
 # A checkout that was cut short is made anew.
 check_out() {
     tree=$work/tree
-    if [ -e "$work/complete" ] && [ "$(git -C "$tree" rev-parse HEAD 2> /dev/null)" = "$hash" ]; then
+    head=$(git -C "$tree" rev-parse HEAD 2> /dev/null) || head=
+    if [ -e "$work/complete" ] && [ "$head" = "$hash" ]; then
         git -C "$tree" diff --quiet HEAD || refuse "$tree has changes; remove it"
         return
     fi
     rm -rf "$tree" "$work/complete"
     # shellcheck disable=SC2086
-    run git $quiet worktree add -q -f -f --detach "$tree" "$hash" || fail "revision $rev cannot be checked out"
+    run git $quiet worktree add -q -f -f --detach "$tree" "$hash" ||
+        fail "revision $rev cannot be checked out"
     if [ -e "$tree/.gitmodules" ]; then
         # shellcheck disable=SC2086
         run git $quiet -C "$tree" submodule update -q --init --recursive ||
@@ -161,5 +165,6 @@ if [ -n "$build_only" ]; then
 fi
 changes=
 [ -z "$(git status --porcelain)" ] || changes=' with changes'
-echo "race-$suite: NEW is $(git rev-parse --short HEAD)$changes, OLD is $(git rev-parse --short "$hash")"
+echo "race-$suite: NEW is $(git rev-parse --short HEAD)$changes," \
+    "OLD is $(git rev-parse --short "$hash")"
 exec build/gpubench-compare --race "$old" "$program" ${only:+--only "$only"} -- "$@"

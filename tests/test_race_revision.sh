@@ -26,7 +26,12 @@ check() { # check STATUS NAME
 
 # suite WORD...: the suite of this tree from now on.
 suite() {
-    { echo '#!/bin/sh'; printf 'exec "%s"' "$racer"; for word; do printf " '%s'" "$word"; done; echo ' -- "$@"'; } > toy
+    {
+        echo '#!/bin/sh'
+        printf 'exec "%s"' "$racer"
+        for word; do printf " '%s'" "$word"; done
+        echo ' -- "$@"'
+    } > toy
     chmod +x toy
 }
 
@@ -44,8 +49,10 @@ race() {
     make -s BACKEND=cpu build/cpu/toy
     timeout 100 sh scripts/race.sh build/cpu/toy toy "$@" > "$work/log" 2>&1
     status=$?
-    [ "$before" = "$(state)" ] || { echo 'the repository is not as it was' >> "$work/log"; status=99; }
-    [ -z "$(ls "$TMPDIR")" ] || { echo "left in TMPDIR: $(ls "$TMPDIR")" >> "$work/log"; status=98; }
+    if [ "$before" != "$(state)" ] || [ -n "$(ls "$TMPDIR")" ]; then
+        echo "the repository is not as it was, or left in TMPDIR: $(ls "$TMPDIR")" >> "$work/log"
+        status=99
+    fi
 }
 
 says() { grep -qe "$1" "$work/log"; }
@@ -73,7 +80,8 @@ suite salt=second 'slow=norm fast:1.05'
 git commit -q -am second
 
 race --rev one
-[ $status -eq 1 ] && says '^SLOWER.*' && says '1 slower, 2 same' && says "OLD is $(git rev-parse --short one^{commit})" && ! says 'with changes'
+[ $status -eq 1 ] && says '^SLOWER.*' && says '1 slower, 2 same' &&
+    says "OLD is $(git rev-parse --short one^{commit})" && ! says 'with changes'
 check $? "5 % slower than an annotated tag: found"
 touch -d 2001-01-01 "build/race/$first/tree/toy" "build/race/$first/tree/build/cpu/toy" 2> /dev/null
 race --rev "$(git rev-parse --short HEAD^)"
@@ -123,7 +131,9 @@ for name in INT TERM KILL; do
     [ $status -eq 2 ] && says "process [0-9]* is building there"
     check $? "SIG$name: while one builds, another one does not"
     owner=$(cat "build/race/$first/owner")
-    if [ "$name" = INT ]; then kill -INT "-$owner" 2> /dev/null || kill -TERM "$owner"; else kill -$name "$owner"; fi
+    group=
+    [ "$name" != INT ] || group=- # as a terminal does
+    kill -$name "$group$owner"
     wait $script 2> /dev/null
     [ "$name" != KILL ] || kill "$(cat "$work/slow")" 2> /dev/null
     race --rev one
@@ -147,9 +157,10 @@ rm -r "build/race/$first"
 
 # ---- what the baseline names
 
-baseline() { # baseline GIT: a campaign measured at it
-    [ -e baselines/toy-card/toy.csv ] || { mkdir -p baselines/toy-card; echo 'case,git,compiler,timestamp'; } > baselines/toy-card/toy.csv
-    echo "copy,$1,\"cc, (some) 1\",$2" >> baselines/toy-card/toy.csv
+file=baselines/toy-card/toy.csv
+baseline() { # baseline GIT TIME: a campaign that was measured of it then
+    [ -e $file ] || echo 'device,case,git,compiler,timestamp' > $file
+    echo "Toy Card,copy,$1,\"cc, (some) 1\",$2" >> $file
 }
 race
 [ $status -eq 2 ] && says 'baselines/toy-card/toy.csv is missing'
