@@ -89,6 +89,8 @@ race ./old-logs ./new-logs
 [ $status -eq 0 ] && says ' 40 pairs in alternating order, .* 80 processes' &&
     says '1 inconclusive' && says '1 case stayed open after all 40 pairs'
 check $? "a case that spreads by 6 % goes on to 40 pairs, and stays inconclusive"
+! says 'was the file cut'
+check $? "the shorter processes of later looks are no files that were cut"
 [ "$(cut -d' ' -f1 calls | head -6 | tr '\n' ' ')" = 'old new new old old new ' ]
 check $? "the sides take turns in going first"
 awk '{ if ($2 != int((NR + 1) / 2) || $3 != "race") exit 1 }' calls
