@@ -50,6 +50,15 @@ alive() {
     state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2> /dev/null) && [ "$state" != Z ]
 }
 
+# Until the file has something in it, ten seconds at most.
+await() {
+    turns=0
+    while [ ! -s "$1" ] && [ $turns -lt 100 ]; do
+        sleep 0.1
+        turns=$((turns + 1))
+    done
+}
+
 says() { grep -qe "$1" out; }
 complains() { grep -qe "$1" err; }
 
@@ -282,7 +291,7 @@ done
 rm -f pid
 "$compare" --race ./old ./bad > out 2> err &
 tool=$!
-while [ ! -s pid ]; do sleep 0.1; done
+await pid
 kill -TERM $tool
 wait $tool
 [ $? -eq 143 ]
@@ -290,7 +299,7 @@ check $? "the race ends by the signal that it was sent"
 rm -f pid
 "$compare" --race ./old ./bad > out 2> err &
 tool=$!
-while [ ! -s pid ]; do sleep 0.1; done
+await pid
 kill -KILL $tool
 wait $tool 2> /dev/null
 sleep 0.3

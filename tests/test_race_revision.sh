@@ -126,7 +126,11 @@ for name in INT TERM KILL; do
     rm -rf "build/race/$first" "$work/slow"
     SLOWLY=$work/slow setsid sh scripts/race.sh build/cpu/toy toy --rev one > "$work/log" 2>&1 &
     script=$!
-    while [ ! -s "$work/slow" ]; do sleep 0.1; done
+    turns=0
+    while [ ! -s "$work/slow" ] && [ $turns -lt 100 ]; do
+        sleep 0.1
+        turns=$((turns + 1))
+    done
     race --rev one
     [ $status -eq 2 ] && says "process [0-9]* is building there"
     check $? "SIG$name: while one builds, another one does not"
