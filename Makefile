@@ -96,7 +96,7 @@ COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
   test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
-  $(foreach task,suite baseline compare plot,$(SUITES:%=$(task)-%)) \
+  $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -106,7 +106,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites baselines compare suite-% baseline-% compare-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites baselines compare suite-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -154,6 +154,11 @@ baseline-$(1): compile-$(1)
 
 compare-$(1): compile-$(1)
 	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
+
+race-$(1): compile-$(1)
+	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' \
+	  CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS) \
+	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
 	$$(LINK)
@@ -313,11 +318,23 @@ $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_tex
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE)   ## the tests that need no GPU
+# A race's programs: one that does as told, one that is built on gpubench.h.
+RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
+
+$(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
+
+$(TESTS)/first: examples/first.c gpubench.h
+	@mkdir -p $(@D)
+	$(CC) -O1 -I. -o $@ $< -lm
+
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
 	  tests/test_makefile.sh tests/gpu/truth_test.sh \
+	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
 # Every GPU that the kernels are to be compiled for: one after the other, because
@@ -388,7 +405,8 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
 	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# Without those of other revisions, which races build.
+-include $(shell find build -path build/race -prune -o -name '*.d' -print 2>/dev/null)
 
 # ---- pictures of results/
 
@@ -423,8 +441,12 @@ help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
+	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
 	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600'
 
 clean:   ## remove build/ (results/ stays)
+	for tree in build/race/*/tree; do \
+	  [ ! -e "$$tree" ] || git worktree remove --force --force "$$tree" || true; \
+	done
 	rm -rf build

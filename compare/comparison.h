@@ -51,12 +51,15 @@ struct far_run {
     double change; /* against the median of its side, as a fraction */
 };
 
+struct race_summary;
+
 struct comparison {
     const struct settings *settings;
     const struct catalogue *catalogue;
     const struct results *baseline;
     const struct results *current; /* the same results where variants are compared */
     bool of_variants;
+    const struct race_summary *race; /* how the two sides were measured, if by a race */
     struct case_result *results;
     size_t count;
     struct far_run *far_runs;

@@ -34,6 +34,7 @@ struct evidence {
     size_t current_runs;
     size_t baseline_campaigns;
     size_t current_campaigns;
+    bool paired; /* a run is a pair of processes, one of each side: see race_judge.h */
     struct variance run_variance;
     double run_factor;              /* the share of run_variance in the change's variance */
     bool campaigns_counted;         /* the three below are only then set */

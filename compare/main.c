@@ -6,6 +6,7 @@
 #include "label.h"
 #include "options.h"
 #include "output.h"
+#include "race.h"
 #include "report_parts.h"
 
 #include <stdlib.h>
@@ -183,6 +184,8 @@ static bool keep_oldest(const struct catalogue *catalogue, struct results *basel
 
 static int load_and_run(const struct options *options, const struct settings *settings)
 {
+    if (options->mode == MODE_RACE)
+        return run_race(options, settings, finish_comparison);
     char error[results_error_capacity];
     struct catalogue catalogue = {.metric = settings->metric};
     struct results baseline = {0};

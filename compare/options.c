@@ -13,6 +13,7 @@ enum option {
     OPTION_VARIANTS,
     OPTION_SELF,
     OPTION_CHECK,
+    OPTION_RACE,
     OPTION_MARGIN,
     OPTION_CONFIDENCE,
     OPTION_FALSE_ALARMS,
@@ -24,6 +25,8 @@ enum option {
     OPTION_LIMIT,
     OPTION_ALL,
     OPTION_OUTPUT,
+    OPTION_ONLY,
+    OPTION_TIMEOUT,
     OPTION_SUBSET,
     OPTION_OLDEST,
     OPTION_IGNORE_DEVICE,
@@ -46,6 +49,7 @@ static const struct {
     [OPTION_VARIANTS] = {"--variants", TAKES_FILES},
     [OPTION_SELF] = {"--self", TAKES_FILES},
     [OPTION_CHECK] = {"--check", TAKES_FILES},
+    [OPTION_RACE] = {"--race", TAKES_FILES},
     [OPTION_MARGIN] = {"--margin", TAKES_VALUE},
     [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
     [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
@@ -57,6 +61,8 @@ static const struct {
     [OPTION_LIMIT] = {"--limit", TAKES_VALUE},
     [OPTION_ALL] = {"--all", TAKES_NOTHING},
     [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
+    [OPTION_ONLY] = {"--only", TAKES_VALUE},
+    [OPTION_TIMEOUT] = {"--timeout", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
     [OPTION_OLDEST] = {"--oldest", TAKES_NOTHING},
     [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
@@ -124,6 +130,13 @@ static bool take_percent(struct parsing *parsing, enum option option, const char
                     from, to);
     *out = value / 100.0;
     return true;
+}
+
+static bool take_seconds(struct parsing *parsing, enum option option, const char *text, double *out)
+{
+    return (parse_decimal(text, out) && *out > 0.0 && *out <= 1e6) ||
+           fail(parsing, "%s: '%.100s' is not a number of seconds above 0 and up to 1e6",
+                known[option].name, text);
 }
 
 static bool take_format(struct parsing *parsing, const char *text)
@@ -196,9 +209,28 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_limit(parsing, text);
     case OPTION_FILTER:
         return take_text(parsing, option, text, &options->filter);
+    case OPTION_ONLY:
+        return take_text(parsing, option, text, &options->only);
+    case OPTION_TIMEOUT:
+        return take_seconds(parsing, option, text, &options->timeout_s);
     default:
         return take_text(parsing, option, text, &options->output);
     }
+}
+
+/* --race OLD NEW: more words may be files of another way to compare. */
+static bool take_programs(struct parsing *parsing)
+{
+    struct options *options = parsing->options;
+    const char *const *words = parsing->argv + parsing->next;
+    options->mode = MODE_RACE;
+    for (int i = 0; i < 2; i++)
+        if (parsing->next + i >= parsing->argc || !is_file(words[i]))
+            return fail(parsing, "--race needs two programs, OLD and NEW");
+    parsing->next += 2;
+    options->baseline = (struct paths){words, 1};
+    options->current = (struct paths){words + 1, 1};
+    return true;
 }
 
 static bool apply_files(struct parsing *parsing, enum option option)
@@ -210,6 +242,8 @@ static bool apply_files(struct parsing *parsing, enum option option)
         options->mode = MODE_SELF;
     if (option == OPTION_CHECK)
         options->mode = MODE_CHECK;
+    if (option == OPTION_RACE)
+        return take_programs(parsing);
     return take_files(parsing, option, option == OPTION_CURRENT ? &options->current : &options->baseline);
 }
 
@@ -267,12 +301,15 @@ static bool check_sides(struct parsing *parsing)
     const struct options *options = parsing->options;
     const bool *seen = parsing->seen;
     int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
-               seen[OPTION_SELF] + seen[OPTION_CHECK];
+               seen[OPTION_SELF] + seen[OPTION_CHECK] + seen[OPTION_RACE];
     if (options->mode == MODE_HELP)
         return true;
     if (ways > 1)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
-                             "--current, --variants, --self, or --check");
+                             "--current, --variants, --self, --check, or --race");
+    if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
+        return fail(parsing, "%s is for --race",
+                    options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)
@@ -284,10 +321,15 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
                    char error[options_error_capacity])
 {
     *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")},
-                                .listing = {.limit = 15}};
+                                .listing = {.limit = 15},
+                                .timeout_s = 3600.0};
     struct parsing parsing = {.options = options, .argv = argv, .argc = argc, .next = 1, .error = error};
     while (parsing.next < argc) {
         const char *const *word = &argv[parsing.next++];
+        if (strcmp(*word, "--") == 0) {
+            options->arguments = (struct paths){word + 1, (size_t)(argc - parsing.next)};
+            break;
+        }
         if (is_file(*word) ? !apply_file(&parsing, word) : !apply_option(&parsing, *word))
             return false;
         if (options->mode == MODE_HELP)
@@ -307,12 +349,15 @@ void print_usage(FILE *out)
           "       gpubench-compare [options] --variants FILE...\n"
           "       gpubench-compare [options] --self FILE...\n"
           "       gpubench-compare --check FILE...\n"
+          "       gpubench-compare [options] --race OLD NEW [-- ARGUMENTS]\n"
           "\n"
           "Says for each case whether the current results are slower, faster or the same\n"
           "as the baseline, or that the data cannot tell. --variants compares, within one\n"
           "side, each variant with the first of its case. --self splits runs of the same\n"
           "code in balanced ways (all, or 4000 drawn at random) and says how often that\n"
           "raises a false alarm. --check only reads the files.\n"
+          "--race starts two programs built on gpubench.h in turns, with the ARGUMENTS, and\n"
+          "judges pairs of processes: 5, then 10, 20 and 40 of the cases that are not decided.\n"
           "A FILE is CSV of schema 1 or 2; - is standard input. Schema 1's modes cold and\n"
           "graph are read as dirty and dirty-graph, after what their flush left behind.\n"
           "\n"
@@ -334,6 +379,9 @@ void print_usage(FILE *out)
           "  --limit N               list so many cases at most (15; markdown 60; --all\n"
           "                          and 0: every one)\n"
           "  --output FILE           write there instead of to standard output\n"
+          "  --output FOLDER         of a race: keep the rows there, old.csv and new.csv\n"
+          "  --only FILE             race only these cases: lines of the programs' --list\n"
+          "  --timeout SECONDS       for one process of a race (3600)\n"
           "  --help                  print this\n"
           "\n"
           "Exit status: 0 fine; 1 at least one case is slower, missing or no longer ok\n"

@@ -7,7 +7,7 @@
 #include <regex.h>
 #include <stdio.h>
 
-enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_HELP };
+enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_RACE, MODE_HELP };
 
 struct paths {
     const char *const *items; /* a stretch of argv */
@@ -25,7 +25,10 @@ struct options {
     enum format format;
     struct listing listing;
     bool oldest; /* only the oldest campaign of each case of the baseline */
-    const char *output; /* NULL is standard output */
+    const char *output; /* NULL is standard output; of a race a folder for its rows */
+    struct paths arguments; /* of a race's programs */
+    const char *only;       /* a file with the names of the cases to race, or NULL */
+    double timeout_s;       /* of one process of a race */
 };
 
 /* On false, error names the option and the value that cannot be. */

@@ -84,6 +84,13 @@ static void print_runs(FILE *out, size_t runs, size_t campaigns)
         fprintf(out, " in %zu campaigns", campaigns);
 }
 
+static void print_pairs(FILE *out, const struct evidence *evidence, const struct judgement *judgement)
+{
+    fprintf(out, "spread %.2g %% between pairs; %zu pairs", percent * judgement->run_spread, evidence->baseline_runs);
+    if (evidence->baseline_outside > 0)
+        fprintf(out, ", %zu left out", evidence->baseline_outside);
+}
+
 static void print_spread(FILE *out, const struct evidence *evidence, const struct judgement *judgement)
 {
     fprintf(out, "spread %.2g %% between runs", percent * judgement->run_spread);
@@ -126,6 +133,11 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
         break;
     }
     fprintf(out, "; ");
+    if (evidence->paired) {
+        print_pairs(out, evidence, judgement);
+        print_throttled(out, result);
+        return;
+    }
     print_spread(out, evidence, judgement);
     fprintf(out, "; ");
     print_runs(out, evidence->baseline_runs, evidence->baseline_campaigns);
@@ -396,7 +408,8 @@ static void print_short_runs(FILE *out, const struct comparison *comparison, con
 void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
 {
     print_constants(out, comparison, prefix);
-    print_campaigns(out, comparison, prefix);
+    if (!comparison->race) /* whose sides share card and sitting */
+        print_campaigns(out, comparison, prefix);
     print_short_runs(out, comparison, comparison->baseline, prefix);
     if (comparison->current != comparison->baseline)
         print_short_runs(out, comparison, comparison->current, prefix);

@@ -1,0 +1,293 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "precise.h"
+
+#include "race.h"
+
+#include "label.h"
+#include "race_arguments.h"
+#include "race_files.h"
+#include "race_look.h"
+#include "race_process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { most_log_bytes = 2000 };
+
+static const char *const side_names[2] = {"OLD", "NEW"};
+
+struct race {
+    const struct options *options;
+    struct race_files files;
+    struct race_arguments arguments;
+    struct race_flags flags;
+    struct race_standing standing;
+    struct race_summary summary;
+    char *filter;      /* of the cases that are not decided, or NULL */
+    bool said[2];      /* what a failing side wrote was shown */
+    int signal_number; /* which ended the race, or 0 */
+    char csv[race_path_capacity];
+    char log[race_path_capacity];
+    char temporary[race_path_capacity];
+};
+
+static bool refuse(const char *format, const char *what, const char *why)
+{
+    fprintf(stderr, "gpubench-compare: ");
+    fprintf(stderr, format, what, why);
+    putc('\n', stderr);
+    return false;
+}
+
+/* The end of what a process wrote, so that its own reason is seen. */
+static void show_log(const struct race *race)
+{
+    char text[most_log_bytes + 1];
+    FILE *log = fopen(race->log, "r");
+    if (!log)
+        return;
+    if (fseek(log, -(long)most_log_bytes, SEEK_END) != 0)
+        rewind(log);
+    size_t size = fread(text, 1, most_log_bytes, log);
+    text[size] = '\0';
+    fclose(log);
+    for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+        fprintf(stderr, "    ");
+        print_plain(stderr, line);
+        putc('\n', stderr);
+    }
+}
+
+static void begin_complaint(const struct race *race, int side, unsigned pair)
+{
+    fprintf(stderr, "gpubench-compare: pair %u: %s ('", pair, side_names[side]);
+    print_plain(stderr, race->summary.programs[side]);
+    fprintf(stderr, "') ");
+}
+
+/* False where the process left nothing to go on with. */
+static bool accept_ending(struct race *race, int side, unsigned pair, struct race_ended ended)
+{
+    if (ended.ending == RACE_INTERRUPTED) {
+        race->signal_number = ended.code;
+        return false;
+    }
+    if (ended.ending == RACE_EXITED && (ended.code == 0 || (ended.code == 1 && race->said[side])))
+        return true;
+    begin_complaint(race, side, pair);
+    bool usable = ended.ending == RACE_EXITED && ended.code == 1;
+    if (ended.ending == RACE_NOT_STARTED)
+        fprintf(stderr, "cannot be started: %s\n", strerror(ended.code));
+    else if (ended.ending == RACE_TIMED_OUT)
+        fprintf(stderr, "did not end within %g s (--timeout) and was stopped\n",
+                race->options->timeout_s);
+    else if (ended.ending == RACE_CRASHED)
+        fprintf(stderr, "was ended by signal %d (%s)\n", ended.code, strsignal(ended.code));
+    else if (usable)
+        fprintf(stderr, "ended with status 1, some case failed; its messages are shown once:\n");
+    else
+        fprintf(stderr, "ended with status %d%s\n", ended.code,
+                ended.code == 2 ? ", bad usage or no way to measure"
+                                : ": is it built on gpubench.h?");
+    race->said[side] = true;
+    show_log(race);
+    return usable;
+}
+
+static bool run_side(struct race *race, int side, unsigned pair)
+{
+    char seed[32];
+    char error[race_error_capacity];
+    const char **words =
+        race_arguments_words(&race->arguments, race->summary.programs[side], race->csv,
+                             race->filter ? race->filter : race->arguments.filter, pair, seed);
+    if (!words)
+        return refuse("%s%s", "not enough memory", "");
+    unlink(race->csv);
+    unlink(race->log);
+    struct race_command command = {words, race->log, race->temporary, race->options->timeout_s};
+    struct race_ended ended = race_run_process(&command);
+    free(words);
+    race->summary.processes++;
+    if (!accept_ending(race, side, pair, ended))
+        return false;
+    if (race_append_rows(race->csv, &race->files, side, pair, &race->flags, error))
+        return true;
+    begin_complaint(race, side, pair);
+    fprintf(stderr, "cannot be raced: %s; is it built on gpubench.h?\n", error);
+    show_log(race);
+    return false;
+}
+
+/* The sides take turns in going first. */
+static bool run_pair(struct race *race, unsigned pair)
+{
+    int first = pair % 2 == 0;
+    return run_side(race, first, pair) && run_side(race, !first, pair);
+}
+
+static void say_progress(const struct race *race, size_t pairs)
+{
+    const struct race_counts *counts = &race->standing.counts;
+    fprintf(stderr,
+            "gpubench-compare: race, %zu pairs: %zu slower, %zu faster, %zu same, %zu open of %zu "
+            "cases\n",
+            pairs, counts->slower, counts->faster, counts->same, counts->open,
+            race->standing.count);
+}
+
+/* From now on only the cases that are open are measured; where their names are too
+ * long for one argument, as many as the user asked for, and the rest is ignored. */
+static bool narrow(struct race *race)
+{
+    struct race_keys keys = {0};
+    bool complete = race_open_keys(&race->standing, &keys);
+    char *filter = complete ? race_filter(&keys) : NULL;
+    race_keys_free(&keys);
+    if (filter) {
+        free(race->filter);
+        race->filter = filter;
+    }
+    return complete || refuse("%s%s", "not enough memory", "");
+}
+
+static bool look(struct race *race, size_t at)
+{
+    char error[results_error_capacity];
+    if (!race_take_rows(&race->standing, &race->files, error) ||
+        !race_look(&race->standing, at, error))
+        return refuse("cannot judge: %s%s", error, "");
+    return true;
+}
+
+/* What no further pair could mend is found after the first one. */
+static bool can_go_on(struct race *race)
+{
+    char error[results_error_capacity];
+    if (!race_take_rows(&race->standing, &race->files, error))
+        return refuse("cannot judge: %s%s", error, "");
+    const char *other = race_other_card(&race->standing);
+    if (other && !race->options->settings.ignore_device)
+        return refuse(
+            "cannot judge: the two programs ran on different cards, uuid '%s' is one of them; "
+            "choose one by --device behind '--', or CUDA_VISIBLE_DEVICES (--ignore-device races "
+            "all the same)%s",
+            other, "");
+    return true;
+}
+
+/* False after a message; else the standing tells what was found. */
+static bool run_looks(struct race *race)
+{
+    unsigned pair = 0;
+    for (size_t at = 0; at < race_looks; at++) {
+        while (pair < race_pairs_at[at]) {
+            if (!run_pair(race, ++pair) || (pair == 1 && !can_go_on(race)))
+                return false;
+            if (pair == 1 && !race_has_common(&race->standing))
+                return true; /* finish says why nothing can be judged */
+        }
+        race->summary.pairs = pair;
+        if (!look(race, at))
+            return false;
+        say_progress(race, pair);
+        if (race->standing.counts.open == 0)
+            return true;
+        if (!narrow(race))
+            return false;
+    }
+    race->summary.all_looks = true;
+    return true;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --only: the first processes measure no more than these either. */
+static bool take_only(struct race *race)
+{
+    struct race_keys *only = &race->standing.only;
+    const char *path = race->options->only;
+    if (!path)
+        return true;
+    errno = 0;
+    if (!race_keys_read(only, path))
+        return refuse("--only: '%s': %s", path, errno ? strerror(errno) : "not enough memory");
+    if (only->count == 0)
+        return refuse("--only: '%s' names no case%s", path, "");
+    race->filter = race_filter(only);
+    return true;
+}
+
+static bool prepare(struct race *race)
+{
+    const struct options *options = race->options;
+    struct race_summary *summary = &race->summary;
+    char error[race_error_capacity];
+    struct stat programs[2];
+    summary->programs[0] = options->baseline.items[0];
+    summary->programs[1] = options->current.items[0];
+    for (int side = 0; side < 2; side++) {
+        if (stat(summary->programs[side], &programs[side]) != 0)
+            return refuse("--race: '%s': %s", summary->programs[side], strerror(errno));
+        if (!S_ISREG(programs[side].st_mode) || access(summary->programs[side], X_OK) != 0)
+            return refuse("--race: '%s' is no program%s", summary->programs[side], "");
+    }
+    summary->same_file =
+        programs[0].st_dev == programs[1].st_dev && programs[0].st_ino == programs[1].st_ino;
+    if (!race_arguments_take(&race->arguments, &options->arguments, error) ||
+        !race_files_make(&race->files, options->output, error))
+        return refuse("%s%s", error, "");
+    race_path(race->csv, race->files.folder, "rows.csv");
+    race_path(race->log, race->files.folder, "log");
+    race_path(race->temporary, race->files.folder, "tmp");
+    return take_only(race);
+}
+
+static void summarize(struct race *race, double began_s)
+{
+    struct race_summary *summary = &race->summary;
+    summary->first_seed = race->arguments.seed;
+    summary->seconds = now_s() - began_s;
+    summary->place_effect = race_place_effect(&race->standing);
+    summary->pairs_outside = race->standing.counts.pairs_outside;
+    summary->open = race->standing.counts.open;
+    summary->flags = &race->flags;
+    summary->kept = race->options->output;
+    race->standing.comparison.race = summary;
+}
+
+int run_race(const struct options *options, const struct settings *settings,
+             int (*finish)(const struct options *, const struct comparison *))
+{
+    struct race race = {.options = options};
+    sigset_t before;
+    int status = EXIT_CANNOT_JUDGE;
+    double began_s = now_s();
+    race_hold_signals(&before);
+    race_standing_start(&race.standing, settings);
+    bool complete = prepare(&race) && run_looks(&race);
+    race_files_remove(&race.files);
+    race_release_signals(&before);
+    if (race.signal_number)
+        raise(race.signal_number);
+    if (complete) {
+        struct options to_output = *options;
+        to_output.output = NULL;
+        summarize(&race, began_s);
+        status = finish(&to_output, &race.standing.comparison);
+    }
+    race_standing_free(&race.standing);
+    race_arguments_free(&race.arguments);
+    free(race.filter);
+    return status;
+}
