@@ -1,14 +1,18 @@
 #!/bin/sh
 # compare.sh PROGRAM SUITE RUNS [ARGUMENTS...] - measures a suite with the settings
-# of its baselines and judges it against the baseline of this device. What looks
-# slower is measured once more, in processes of its own, before that counts:
-# SLOWER both times fails, and so does whatever else the first measurement found.
+# of its baselines and screens it by the baseline of this device: cards and sittings
+# differ by more than the margin, so what looks slower (by more than 2 %, whatever
+# the verdict) is raced against the revision that the baseline names, on this card.
+# Where that cannot be built, the baseline judges: what it calls slower is measured
+# once more, and SLOWER both times fails. Whatever else the first measurement found
+# (cases that are missing or no longer verify) fails either way.
 # Exit status: gpubench-compare's.
 set -eu
 program=$1 suite=$2 runs=$3
 shift 3
 current=results/$suite.csv
 again=results/$suite-again.csv
+keys=results/$suite-screened.txt
 found=results/$suite-found.csv
 
 values() { awk -v name="$1" -f scripts/fields.awk -f scripts/values.awk "$2"; }
@@ -62,11 +66,27 @@ case " $* " in
 *" --filter"*|*" --shape"*|*" --dtype"*) subset=--subset ;;
 *) subset= ;;
 esac
-status=0
-build/gpubench-compare $subset "$baseline" "$current" || status=$?
-[ "$status" -eq 1 ] || exit "$status"
+first=0
+build/gpubench-compare $subset "$baseline" "$current" || first=$?
+[ "$first" -le 1 ] || exit "$first"
 
 build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || true
+awk -v limit=0.02 -f scripts/fields.awk -f scripts/screened.awk "$found" > "$keys"
+rev=$(awk -f scripts/fields.awk -f scripts/newest-revision.awk "$baseline")
+case $rev in
+'' | *-dirty) rev= ;; # nothing that could be built again
+esac
+if [ -s "$keys" ] && [ -n "$rev" ] &&
+    sh scripts/race.sh "$program" "$suite" --rev "$rev" --build-only > /dev/null; then
+    echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
+    status=0
+    sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" -- "$@" || status=$?
+    [ "$status" -le 1 ] || exit "$status"
+    # What else the first measurement found is not forgotten.
+    awk -v subset="$subset" -f scripts/fields.awk -f scripts/others.awk "$found" || status=1
+    exit "$status"
+fi
+[ "$first" -eq 1 ] || exit 0
 lines=$(awk -f scripts/fields.awk -f scripts/slower.awk "$found")
 labels=$(awk -v labels=1 -f scripts/fields.awk -f scripts/slower.awk "$found")
 [ -n "$lines" ] || exit 1 # missing, or no longer ok: measuring again would not help

@@ -96,6 +96,42 @@ sh scripts/compare.sh ./fake toy 3 > log 2>&1
 [ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
 check $? "no baseline of this device: status 2, the file's name and how to record it"
 
+# With a revision to race against, its word counts for what the screen found.
+real_race=$(cat scripts/race.sh)
+cp baselines/toy-card-1/toy.csv kept
+sed -i '1s/$/,git/; 2,$s/$/,abc1234/' baselines/toy-card-1/toy.csv
+cat > scripts/race.sh <<'EOS'
+echo "$*" >> race-calls
+case "$*" in
+*--build-only*) exit 0 ;;
+esac
+cp results/toy-screened.txt raced
+exit "$RACE_STATUS"
+EOS
+printf '/race-calls\n/raced\n' >> .git/info/exclude
+for verdict in 0 1 2; do
+    : > calls
+    : > race-calls
+    rows next1 new 103 103.1 102.9
+    RACE_STATUS=$verdict sh scripts/compare.sh ./fake toy 3 --seed 7 > log 2>&1
+    [ $? -eq "$verdict" ] && [ "$(cat raced)" = 'toy.changing a f32 n=1' ] && [ "$(wc -l < calls)" -eq 1 ] &&
+        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt -- --seed 7$' race-calls
+    check $? "what looks slower by 3 % is raced, and status $verdict of the race is compare's"
+done
+: > calls
+sed '/steady/d' next1 > other && mv other next1
+RACE_STATUS=0 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still missing: toy.steady a f32 n=1 cold' log
+check $? "a missing case is not forgotten when the race finds nothing"
+: > calls
+: > race-calls
+rows next1 new 101.5 101.6 101.4
+RACE_STATUS=1 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ ! -s race-calls ]
+check $? "nothing is raced within the margin"
+printf '%s\n' "$real_race" > scripts/race.sh
+cp kept baselines/toy-card-1/toy.csv
+
 # S1: what the second measurement does not look at stays found.
 : > calls
 rows next1 new 110 110.1 109.9
