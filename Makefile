@@ -18,6 +18,10 @@ ARGS ?=
 RUNS ?=
 FORCE ?= 0
 export FORCE
+LDFLAGS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+VERSION = $(shell sed -n 's/^.define GPUBENCH_VERSION "\(.*\)"/\1/p' gpubench.h)
 
 # Processes: of a plain measurement, of a baseline's campaign, of PyTorch's, of a
 # comparison.
@@ -81,9 +85,12 @@ ifeq ($(BACKEND),cuda)
                -Xcompiler -Wall,-Wextra,-Werror
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
   CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/*.cu))
-  LINK = $(NVCC) $(GENCODE) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
+  # nvcc takes commas as the end of what it is to hand on.
+  COMMA := ,
+  NVCC_LDFLAGS = $(foreach flag,$(LDFLAGS),-Xcompiler '$(subst $(COMMA),\$(COMMA),$(flag))')
+  LINK = $(NVCC) $(GENCODE) $(NVCC_LDFLAGS) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
 else
-  LINK = $(CC) $(CFLAGS) -pthread -o $@ $^ -lm
+  LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
 endif
 
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*.c kernels/cpu/*.c)) $(CUDA_OBJECTS)
@@ -95,7 +102,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
-  test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
+  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
   $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
@@ -311,7 +318,7 @@ build/compare/%.o: compare/%.c
 	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
 
 $(COMPARE): $(COMPARE_OBJECTS)
-	$(CC) $(CFLAGS) -o $@ $^ -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
@@ -333,7 +340,7 @@ test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGR
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
-	  tests/test_makefile.sh tests/gpu/truth_test.sh \
+	  tests/test_makefile.sh tests/test_install.sh tests/gpu/truth_test.sh \
 	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 
@@ -437,13 +444,39 @@ readme: $(COMPARE)   ## write the README's numbers anew from baselines/
 	scripts/readme.sh > build/README.new
 	mv build/README.new README.md
 
+# ---- taking it along
+
+MANUAL := build/gpubench-compare.1
+
+$(MANUAL): $(COMPARE) scripts/manual.sh gpubench.h
+	sh scripts/manual.sh $(COMPARE) $(VERSION) > $@
+
+# Through the environment: there blanks and quotes in them mean nothing.
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+install: $(COMPARE) $(MANUAL)   ## header, compare tool, manual, pkg-config and CMake files into DESTDIR and PREFIX
+	sh scripts/install.sh install $(VERSION)
+
+uninstall:   ## remove what install put there
+	sh scripts/install.sh uninstall $(VERSION)
+
+# The header is the release; the archive has what explains it beside it.
+RELEASE = gpubench-$(VERSION)
+dist:   ## a release: build/dist/gpubench-VERSION.h and .tar.gz
+	rm -rf build/dist
+	mkdir -p build/dist/$(RELEASE)
+	cp gpubench.h build/dist/$(RELEASE).h
+	cp -R gpubench.h LICENSE README.md examples build/dist/$(RELEASE)
+	tar -C build/dist -czf build/dist/$(RELEASE).tar.gz $(RELEASE)
+	rm -r build/dist/$(RELEASE)
+
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
 	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
-	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600'
+	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600 PREFIX=/usr/local DESTDIR= LDFLAGS='
 
 clean:   ## remove build/ (results/ stays)
 	for tree in build/race/*/tree; do \

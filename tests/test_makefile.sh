@@ -57,6 +57,9 @@ smi 9
 plan
 ! grep -q "^$work/nvcc -std" "$work/plan"
 check $? "no GPU: auto builds for the CPU"
+plan BACKEND=cuda LDFLAGS='-Wl,-z,now -L/x' build/cuda/norm
+grep -q -e "-Xcompiler '-Wl.,-z.,now' -Xcompiler '-L/x' -o build/cuda/norm" "$work/plan"
+check $? "LDFLAGS reach the linker through nvcc, commas escaped"
 smi 0 7.0
 plan help
 check $? "a GPU that the toolkit does not know stops nothing"

@@ -1,0 +1,4 @@
+// The one file that holds the implementation.
+#include "hostile.h"
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
