@@ -30,6 +30,10 @@
  */
 #if defined(GPUBENCH_IMPLEMENTATION) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
 #define _XOPEN_SOURCE 700
+/* Which alone would hide what the file that includes this sees by default. */
+#if !defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_DEFAULT_SOURCE)
+#define _DEFAULT_SOURCE 1
+#endif
 #endif
 
 #ifndef GPUBENCH_H
@@ -54,8 +58,11 @@
 
 #if defined(__GNUC__)
 #define GPUBENCH_USED __attribute__((used))
+/* Which parameter is printf's format, and which is the first to be formatted. */
+#define GPUBENCH_PRINTF(format, first) __attribute__((__format__(__printf__, format, first)))
 #else
 #define GPUBENCH_USED
+#define GPUBENCH_PRINTF(format, first)
 #endif
 
 #ifdef __cplusplus
@@ -177,7 +184,7 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes);
 
 /* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
-int gpubench_fail(gpubench *bench, int status, const char *format, ...);
+int gpubench_fail(gpubench *bench, int status, const char *format, ...) GPUBENCH_PRINTF(3, 4);
 
 /* Names memory that setup got elsewhere (on a GPU: device memory) as one that
  * run writes, so that it is poisoned as GPUBENCH_OUTPUT's is. Called in setup,
@@ -214,7 +221,7 @@ int gpubench_compute_capability(const gpubench *bench); /* 90 for 9.0; 0 on the 
 uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
-void gpubench_usage_error(gpubench *bench, const char *format, ...);
+void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
 /* ---- results ---- */
 
@@ -350,6 +357,8 @@ __attribute__((aligned(4096))) static int gpubench_run_nothing(void *context,
  * without optimization. */
 #if defined(__clang__)
 #pragma clang optimize off
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wold-style-cast" /* C has no others */
 #elif defined(__GNUC__) && !defined(__CUDACC__)
 #pragma GCC push_options
 #pragma GCC optimize("Og")
@@ -1065,6 +1074,7 @@ struct gpubench {
 
 static void gpubench_keep_watch(const gpubench *bench, double now_s);
 
+GPUBENCH_PRINTF(2, 0)
 static void gpubench_complain(const gpubench *bench, const char *format, va_list arguments)
 {
     fprintf(stderr, "%s: ", bench->suite);
@@ -1072,6 +1082,7 @@ static void gpubench_complain(const gpubench *bench, const char *format, va_list
     putc('\n', stderr);
 }
 
+GPUBENCH_PRINTF(2, 3)
 static void gpubench_message(const gpubench *bench, const char *format, ...)
 {
     va_list arguments;
@@ -2613,7 +2624,7 @@ static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
         live->time_outs = 0;
         if (code == 0)
             code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
-        *us = gpubench_round_to_ns(ms * 1e3);
+        *us = gpubench_round_to_ns((double)ms * 1e3);
         return code;
     }
 }
@@ -6169,6 +6180,7 @@ const char *gpubench_value(const gpubench *bench, size_t row, const char *column
 }
 
 #if defined(__clang__)
+#pragma clang diagnostic pop
 #pragma clang optimize on
 #elif defined(__GNUC__) && !defined(__CUDACC__)
 #pragma GCC pop_options

@@ -130,8 +130,40 @@ int main(int argc, char **argv)
 }
 END
 
+# A setup that fails, and says why by a format.
+cat >"$folder/strict.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int fail(void *context, gpubench *bench)
+{
+    gpubench_keep(context);
+    return gpubench_fail(bench, GPUBENCH_FAILED, "%d of %s", 1, "two");
+}
+int main(int argc, char **argv)
+{
+    gpubench *bench = gpubench_open("strict", argc, argv);
+    gpubench_case one = gpubench_case_init("fail", NULL, NULL);
+    one.setup = fail;
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+sed 's/1, "two"/"two", 1/' "$folder/strict.c" >"$folder/misprinted.c"
+
+# What gnu modes show without any macro and POSIX does not have.
+cat >"$folder/bsd.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+#include <endian.h>
+int main(void)
+{
+    char text[] = "a,b", *rest = text;
+    return strsep(&rest, ",") == text && be32toh(htobe32(1)) == 1 ? 0 : 1;
+}
+END
+
 for extension in cpp cu; do
-    for file in whole one two again keep; do
+    for file in whole one two again keep strict; do
         cp "$folder/$file.c" "$folder/$file.$extension"
     done
 done
@@ -169,6 +201,37 @@ for pair in gcc:c gcc:cpp clang:c clang:cpp; do
             result 0 "$name, CUDA" "no CUDA toolkit here"
         fi
     done
+done
+
+# ---- warnings that other people's projects ask for
+
+pedantic="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion"
+for cc in gcc clang g++ clang++; do
+    case $cc in
+    *++) standard=c++11 extension=cpp more=-Wold-style-cast ;;
+    *) standard=c99 extension=c more= ;;
+    esac
+    for cuda in "" ", CUDA"; do
+        name="$cc$cuda: nothing for -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion $more"
+        if ! compiler $cc || [ "${cuda:+$toolkit}" = "" ] && [ -n "$cuda" ]; then
+            result 0 "$name" "no $cc or no CUDA toolkit here"
+            continue
+        fi
+        try "$name" $cc -std=$standard $pedantic $more -O2 -I"$root" \
+            ${cuda:+-DGPUBENCH_CUDA=1 -isystem "$toolkit/include"} \
+            -c "$folder/strict.$extension" -o "$folder/object.o"
+    done
+done
+for cc in gcc clang; do
+    if ! compiler $cc; then
+        result 0 "$cc: formats and feature macros" "no $cc here"
+        continue
+    fi
+    ! $cc -std=c99 -Wall -Werror -I"$root" -fsyntax-only "$folder/misprinted.c" \
+        >"$folder/log" 2>&1 && grep -q 'misprinted.c.*-W.*format' "$folder/log"
+    result $? "$cc: arguments that do not fit gpubench_fail's format are found"
+    links "$cc -std=gnu11: what BSD declares is still there" \
+        $cc -std=gnu11 $warnings -I"$root" "$folder/bsd.c"
 done
 
 # ---- who includes it, and how
@@ -219,7 +282,7 @@ done
 elsewhere() {
     name=$1
     shift
-    if echo '#include <stdio.h>' | "$@" -fsyntax-only -x c - >/dev/null 2>&1; then
+    if echo '#include <errno.h>' | "$@" -fsyntax-only -x c - >/dev/null 2>&1; then
         try "$name" "$@" $warnings -std=c99 -O2 -I"$root" -c "$folder/keep.c" -o "$folder/object.o"
     else
         result 0 "$name" "no compiler or libc for it here"
@@ -255,6 +318,24 @@ else
     result 0 "examples/first.c" "not there"
 fi
 
+# ---- the implementation and its users disagree about CUDA
+
+for cc in gcc g++; do
+    name="$cc: a file for CUDA and an implementation without it do not link, and that says why"
+    if ! compiler $cc || [ -z "$toolkit" ]; then
+        result 0 "$name" "no $cc or no CUDA toolkit here"
+        continue
+    fi
+    [ $cc = gcc ] && extension=c || extension=cpp
+    $cc -O2 -I"$root" -c "$folder/one.$extension" -o "$folder/one.o"
+    $cc -O2 -I"$root" -DGPUBENCH_CUDA=1 -isystem "$toolkit/include" \
+        -c "$folder/two.$extension" -o "$folder/two.o"
+    ! $cc "$folder/one.o" "$folder/two.o" -o "$folder/program" >"$folder/log" 2>&1 &&
+        [ "$(grep -o 'undefined reference to.*' "$folder/log" | sort -u | wc -l)" -eq 1 ] &&
+        grep -q 'undefined.*gpubench_implementation_lacks_GPUBENCH_CUDA' "$folder/log"
+    result $? "$name"
+done
+
 # ---- nvcc
 
 if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
@@ -276,6 +357,10 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
         sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem $toolkit/include -I$root \
                    -c $folder/two.c -o $folder/two.o &&
                $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
+    try "nvcc and gcc: implementation in .cu, used from C that knows no CUDA" \
+        sh -c "gcc -std=c99 -I$root -c $folder/two.c -o $folder/two.o &&
+               $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread &&
+               $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
 else
     result 0 "nvcc" "no nvcc here"
 fi
