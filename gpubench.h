@@ -1000,10 +1000,13 @@ typedef struct gpubench_machine {
     double power_limit_w, peak_gb_per_s;
 } gpubench_machine;
 
+/* That samples take turns on, at most; the CUDA backend says why so many. */
+#define GPUBENCH_STREAMS 28
+
 typedef struct gpubench_settings {
     const char *filter, *device, *mode, *csv, *samples, *campaign;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
-    uint64_t min_samples, max_samples, warmup, runs, seed;
+    uint64_t min_samples, max_samples, warmup, streams, runs, seed;
     int list, energy, quiet, profile;
     unsigned modes;
 } gpubench_settings;
@@ -1879,7 +1882,6 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
  * share 8 channels unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise, of 32 at
  * most; a few are left to the case's own streams, which would else wait behind
  * the gate of the one that they share a channel with. */
-#define GPUBENCH_STREAMS 28
 #define GPUBENCH_CHANNELS "32"
 
 /* A case's launches wait behind the gate at most this long, so that one that
@@ -2608,7 +2610,7 @@ static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
     const gpubench_case *one = &live->item->one;
     float ms = 0;
     for (;;) {
-        uint64_t streams = live->streams ? live->streams : GPUBENCH_STREAMS;
+        uint64_t streams = live->streams ? live->streams : bench->settings.streams;
         cudaStream_t stream = cuda->streams[live->turn++ % streams];
         int timed_out = 0, code = gpubench_cuda_make_current(bench);
         if (code == 0 && one->reset)
@@ -3002,8 +3004,8 @@ static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
     int code = 0;
     live->ungated = 1;
     live->turn = 0;
-    live->streams = GPUBENCH_STREAMS;
-    while (code == 0 && live->turn < GPUBENCH_STREAMS &&
+    live->streams = bench->settings.streams;
+    while (code == 0 && live->turn < bench->settings.streams &&
            (live->turn < 2 || gpubench_now_s() - start < 0.1)) {
         if (live->turn == 1)
             start = gpubench_now_s(); /* the first took what happens once */
@@ -4600,6 +4602,9 @@ static void gpubench_fill_settings(const gpubench *bench, gpubench_row *row)
     snprintf(text, sizeof text, "precision=%s max-time=%s min-samples=%llu max-samples=%llu "
              "warmup=%llu", precision, max_time, (unsigned long long)settings->min_samples,
              (unsigned long long)settings->max_samples, (unsigned long long)settings->warmup);
+    if (settings->streams != GPUBENCH_STREAMS) /* files that are older do not name it */
+        snprintf(text + strlen(text), sizeof text - strlen(text), " streams=%llu",
+                 (unsigned long long)settings->streams);
     gpubench_set_text(row, GPUBENCH_COLUMN_settings, text);
 }
 
@@ -5591,6 +5596,7 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--max-samples", "N", "samples of a case at most (default 100000)"},
     {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.25 on the CPU)"},
     {"--warmup", "N", "warm-up executions at least (default 5; 1 on the CPU)"},
+    {"--streams", "N", "of a GPU that samples take turns on, 1 to 28 (default 28)"},
     {"--runs", "N", "repeat in N fresh processes (default 1)"},
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
@@ -5756,6 +5762,7 @@ static void gpubench_default_settings(gpubench_settings *settings)
     settings->timeout_s = 60;
     settings->min_samples = 30;
     settings->max_samples = 100000;
+    settings->streams = GPUBENCH_STREAMS;
     settings->runs = 1;
     settings->seed = 1;
 }
@@ -5800,6 +5807,8 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
                         &settings->max_samples);
     gpubench_take_count(bench, "--warmup", gpubench_given(given, "--warmup"), 0, 1000000,
                         &settings->warmup);
+    gpubench_take_count(bench, "--streams", gpubench_given(given, "--streams"), 1,
+                        GPUBENCH_STREAMS, &settings->streams);
     gpubench_take_count(bench, "--runs", gpubench_given(given, "--runs"), 1, 1000, &settings->runs);
     gpubench_take_count(bench, "--seed", gpubench_given(given, "--seed"), 0, UINT64_MAX,
                         &settings->seed);

@@ -62,6 +62,18 @@ static void warmup_is_checked(void **state)
     support_free_outcome(&result);
 }
 
+static void streams_are_checked(void **state)
+{
+    static const char *const too_many[] = {"29", NULL};
+    outcome result = RUN("host", "--streams", "1", "--max-time", "0.01", "--quiet");
+    (void)state;
+    expect_values_refused("--streams", no_counts);
+    expect_values_refused("--streams", zero);
+    expect_values_refused("--streams", too_many);
+    support_expect_status(&result, 0); /* the CPU has none */
+    support_free_outcome(&result);
+}
+
 static void runs_are_checked(void **state)
 {
     static const char *const too_many[] = {"1001", NULL};
@@ -125,8 +137,8 @@ static void options_without_their_value_are_refused(void **state)
 {
     static const char *const takers[] = {
         "--filter", "--device", "--mode", "--precision", "--min-samples", "--max-samples",
-        "--max-time", "--warmup", "--runs", "--seed", "--campaign", "--timeout", "--set",
-        "--scale"};
+        "--max-time", "--warmup", "--streams", "--runs", "--seed", "--campaign", "--timeout",
+        "--set", "--scale"};
     outcome result = RUN("host", "--csv");
     size_t i;
     (void)state;
@@ -203,8 +215,9 @@ static void help_lists_every_option(void **state)
 {
     static const char *const options[] = {
         "--help", "--list", "--filter REGEX", "--device", "--mode", "--precision", "--min-samples",
-        "--max-samples", "--max-time", "--warmup", "--runs", "--seed", "--csv FILE|-", "--energy",
-        "--quiet", "--profile", "--set NAME", "--scale N", "a number of this program's own"};
+        "--max-samples", "--max-time", "--warmup", "--streams N", "--runs", "--seed",
+        "--csv FILE|-", "--energy", "--quiet", "--profile", "--set NAME", "--scale N",
+        "a number of this program's own"};
     outcome result = LOOK_ONLY("--help");
     size_t i;
     (void)state;
@@ -325,6 +338,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_counts_are_checked),
         cmocka_unit_test(warmup_is_checked),
+        cmocka_unit_test(streams_are_checked),
         cmocka_unit_test(runs_are_checked),
         cmocka_unit_test(the_seed_is_checked),
         cmocka_unit_test(numbers_are_checked),

@@ -542,6 +542,30 @@ static void what_happens_once_on_a_stream_leaves_the_gate(void **state)
     assert_int_equal(gpubench_close(bench), 0);
 }
 
+/* On how many streams a case ran, in all modes; its row's settings tell. */
+static size_t count_streams(const char *option, const char *value, const char *settings)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "all", "--min-samples", "20", option, value);
+    probe p = {.act = SYNCHRONIZE_ONCE};
+    size_t row = measure(bench, "turns", &p);
+    expect_cell(bench, 0, "status", "ok");
+    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    expect_cell(bench, row, "settings", settings);
+    (void)gpubench_close(bench);
+    return p.seen_count;
+}
+
+static void samples_take_turns_on_as_many_streams_as_told(void **state)
+{
+#define SETTINGS "precision=0.5 max-time=0.05 min-samples=20 max-samples=20 warmup=1"
+    (void)state;
+    assert_int_equal(count_streams("--streams", "1", SETTINGS " streams=1"), 1);
+    assert_int_equal(count_streams("--streams", "2", SETTINGS " streams=2"), 2);
+    assert_true(count_streams("--streams", "28", SETTINGS) > 8); /* all, given time */
+    assert_true(count_streams("--seed", "1", SETTINGS) > 8);
+#undef SETTINGS
+}
+
 static void recording_an_event_is_launching_nothing(void **state)
 {
     (void)state;
@@ -1082,6 +1106,7 @@ int main(int argc, char **argv)
         CUDA_TEST(work_that_is_joined_but_was_not_forked_fails),
         CUDA_TEST(work_on_the_default_stream_is_timed),
         CUDA_TEST(what_happens_once_on_a_stream_leaves_the_gate),
+        CUDA_TEST(samples_take_turns_on_as_many_streams_as_told),
         CUDA_TEST(recording_an_event_is_launching_nothing),
         CUDA_TEST(a_launch_that_takes_the_host_long_is_marked),
         CUDA_TEST(another_device_left_current_is_not_the_next_cases),
