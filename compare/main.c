@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "race.h"
+#include "report_cards.h"
 #include "report_parts.h"
 
 #include <stdlib.h>
@@ -149,6 +150,47 @@ static int run_self(const struct options *options, const struct settings *settin
     return status;
 }
 
+static int refuse_value(const struct settings *settings, const struct results *results, const struct row *row)
+{
+    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: a row that is ok has no %s that a measurement can have\n",
+            results->paths[row->file], row->line, settings->metric->column);
+    return EXIT_CANNOT_JUDGE;
+}
+
+struct written_cards {
+    const struct cards_result *result;
+    const struct options *options;
+    const struct catalogue *catalogue;
+    const struct results *results;
+};
+
+static void write_cards(FILE *out, const void *what)
+{
+    const struct written_cards *written = what;
+    report_cards(out, written->result, &written->options->settings, written->catalogue, written->results,
+                 written->options->format, written->options->listing.all);
+}
+
+static int run_cards(const struct options *options, const struct settings *settings,
+                     const struct catalogue *catalogue, const struct results *results)
+{
+    struct cards_result result;
+    struct written_cards written = {&result, options, catalogue, results};
+    int status = EXIT_CANNOT_JUDGE;
+    if (!find_odd_cards(&result, settings, catalogue, results))
+        refuse("not enough memory");
+    else if (result.invalid)
+        refuse_value(settings, results, result.invalid);
+    else if (result.model_count == 0)
+        refuse("cannot judge: no ok row that --filter takes has a uuid");
+    else
+        status = write_output(options, cards_status(&result), write_cards, &written);
+    if (!result.invalid && result.model_count > 0 && cards_status(&result) == EXIT_CANNOT_JUDGE)
+        refuse("cannot judge: no model has three cards with a case in common");
+    cards_free(&result);
+    return status;
+}
+
 static int run_loaded(const struct options *options, struct settings settings, const struct catalogue *catalogue,
                       struct results *baseline, struct results *current)
 {
@@ -159,6 +201,8 @@ static int run_loaded(const struct options *options, struct settings settings, c
         settings.constants = &constants;
     if (options->mode == MODE_SELF)
         return run_self(options, &settings, catalogue, baseline);
+    if (options->mode == MODE_CARDS)
+        return run_cards(options, &settings, catalogue, baseline);
     return run_comparison(options, &settings, catalogue, baseline, current);
 }
 

@@ -40,7 +40,7 @@ const char *metric_names(void)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, flags, device, metric, bytes, flops, time, overhead;
+    int schema, campaign, run, status, flags, device, pci, metric, bytes, flops, time, overhead;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -97,6 +97,7 @@ static bool find_columns(struct loading *loading)
             return false;
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         c->provenance[i] = csv_column(&loading->reader, provenance_column_names[i]);
+    c->pci = csv_column(&loading->reader, "pci");
     c->flags = csv_column(&loading->reader, "flags");
     c->bytes = csv_column(&loading->reader, "bytes");
     c->flops = csv_column(&loading->reader, "flops");
@@ -263,6 +264,16 @@ static uint32_t intern_trimmed(struct intern_table *table, const char *text)
     return intern_add(table, text, size, NULL);
 }
 
+/* INTERN_NONE for an empty field and a column that the file lacks. */
+static bool read_name(struct loading *loading, int column, struct intern_table *table, uint32_t *id)
+{
+    *id = INTERN_NONE;
+    if (column < 0 || *field(loading, column) == '\0')
+        return true;
+    *id = intern_trimmed(table, field(loading, column));
+    return *id != INTERN_NONE || no_memory(loading);
+}
+
 static bool read_origin(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
@@ -270,10 +281,13 @@ static bool read_origin(struct loading *loading, struct row *row)
     row->device = intern_trimmed(&loading->catalogue->devices, field(loading, c->device));
     if (row->campaign == INTERN_NONE || row->device == INTERN_NONE)
         return no_memory(loading);
+    uint32_t ids[PROVENANCE_COLUMNS];
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
-        if (c->provenance[i] >= 0 && *field(loading, c->provenance[i]) != '\0' &&
-            intern_trimmed(&loading->results->provenance[i], field(loading, c->provenance[i])) == INTERN_NONE)
-            return no_memory(loading);
+        if (!read_name(loading, c->provenance[i], &loading->results->provenance[i], &ids[i]))
+            return false;
+    row->card = ids[PROVENANCE_UUID];
+    if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci))
+        return false;
     return parse_whole(field(loading, c->run), &row->run) ||
            fail_field(loading, c->run, "is not a run's number");
 }
@@ -545,6 +559,7 @@ void results_free(struct results *results)
     free(results->runs);
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         intern_free(&results->provenance[i]);
+    intern_free(&results->pcis);
     *results = (struct results){0};
 }
 

@@ -80,6 +80,8 @@ struct row {
     uint32_t case_id;
     uint32_t campaign;
     uint32_t device;
+    uint32_t card; /* its uuid in provenance; INTERN_NONE where the file has none */
+    uint32_t pci;  /* in pcis, likewise */
     enum status status;
     bool throttled; /* by anything but the power cap, which large products run at */
 };
@@ -118,6 +120,7 @@ struct results {
     size_t run_count;
     size_t run_capacity;
     struct intern_table provenance[PROVENANCE_COLUMNS];
+    struct intern_table pcis; /* where in their hosts the cards are */
 };
 
 enum { results_error_capacity = 1024 };

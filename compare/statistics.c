@@ -246,6 +246,87 @@ bool holm_adjust(double *p_values, size_t count)
     return true;
 }
 
+double median_by_sorting(double *values, size_t count)
+{
+    sort_values(values, count);
+    return sorted_quantile(values, count, 0.5);
+}
+
+/* Rosner's critical value with `left` values left, of which one is tested, as a
+ * multiple of their deviation. */
+static double extreme_limit(size_t left, double rate, bool both_sides)
+{
+    double n = (double)left;
+    double t = student_quantile(rate / n / (both_sides ? 2.0 : 1.0), n - 2.0);
+    return (n - 1.0) * t / sqrt((n - 2.0 + t * t) * n);
+}
+
+/* How far the value at the end that is farther out is, in deviations of the sorted
+ * values; *upper says which end. */
+static double farthest(const double *sorted, size_t count, bool both_sides, double least_deviation, bool *upper)
+{
+    double mean = mean_of(sorted, count);
+    double deviation = sqrt(squares_about_mean(sorted, count) / (double)(count - 1));
+    double above = sorted[count - 1] - mean;
+    double below = mean - sorted[0];
+    *upper = !both_sides || above >= below;
+    return (*upper ? above : below) / fmax(deviation, least_deviation);
+}
+
+/* The stretch [*first, *last) of the sorted values that belong together. */
+static void find_inner(const double *sorted, size_t count, double rate, bool both_sides, double least_deviation,
+                       size_t *first, size_t *last)
+{
+    size_t from = 0, to = count;
+    size_t most = count < 8 ? 1 : count / 4;
+    *first = 0;
+    *last = count;
+    for (size_t taken = 0; taken < most && to - from >= 3; taken++) {
+        bool upper = false;
+        double distance = farthest(sorted + from, to - from, both_sides, least_deviation, &upper);
+        double limit = extreme_limit(to - from, rate, both_sides);
+        if (upper)
+            to--;
+        else
+            from++;
+        if (distance > limit) {
+            *first = from;
+            *last = to;
+        }
+    }
+}
+
+/* A new value x is too far where its distance from the mean is beyond Student's
+ * quantile times the error of that distance. */
+static double reach_of(const double *sorted, size_t count, double rate, bool both_sides, double least_deviation)
+{
+    if (count < 3)
+        return INFINITY;
+    double n = (double)count;
+    double deviation = sqrt(squares_about_mean(sorted, count) / (n - 1.0));
+    double t = student_quantile(rate / n / (both_sides ? 2.0 : 1.0), n - 1.0);
+    return t * fmax(deviation, least_deviation) * sqrt(1.0 + 1.0 / n);
+}
+
+bool mark_extremes(const double *values, size_t count, double rate, bool both_sides, double least_deviation,
+                   bool *extreme, double *reach)
+{
+    double *sorted = malloc((count + 1) * sizeof sorted[0]);
+    if (!sorted)
+        return false;
+    size_t first = 0, last = count;
+    if (count > 0) {
+        memcpy(sorted, values, count * sizeof sorted[0]);
+        sort_values(sorted, count);
+        find_inner(sorted, count, rate, both_sides, least_deviation, &first, &last);
+    }
+    for (size_t i = 0; i < count; i++)
+        extreme[i] = values[i] < sorted[first] || values[i] > sorted[last - 1];
+    *reach = reach_of(sorted + first, last - first, rate, both_sides, least_deviation);
+    free(sorted);
+    return true;
+}
+
 static bool takes_part(struct variance v)
 {
     return v.degrees > 0.0 && v.value > 0.0;

@@ -57,6 +57,22 @@ void sort_values(double *values, size_t count);
 size_t tukey_far_fence(const double *values, size_t count, double least_reach, size_t most,
                        bool *outside);
 
+/* The middle of the values, which are sorted in place; count > 0. */
+double median_by_sorting(double *values, size_t count);
+
+/* Marks the values too far from the rest to be of one normal sample, on both
+ * sides or on the upper one only: the generalized extreme studentized deviate,
+ * Rosner (1983), "Percentage points for a generalized ESD many-outlier procedure".
+ * The farthest value is compared with the mean and the deviation of the values
+ * that are left, taken out, and so on for up to a quarter of them; all up to the
+ * last one that is too far are marked, so that several do not hide each other.
+ * rate is the chance that any is marked where all are of one sample. Deviations
+ * below least_deviation are taken for it. *reach is how far from the mean of the
+ * unmarked values one more would have to be; infinite below three values. False
+ * when memory ran out. */
+bool mark_extremes(const double *values, size_t count, double rate, bool both_sides,
+                   double least_deviation, bool *extreme, double *reach);
+
 /* Holm (1979), "A simple sequentially rejective multiple test procedure":
  * replaces each p-value by its adjusted one, so that comparing it with alpha
  * keeps the chance of any false rejection among all of them below alpha.

@@ -27,6 +27,9 @@ struct text_row {
     const char *gb_per_s;
     const char *bytes;
     const char *device;
+    const char *uuid;
+    const char *git;
+    const char *timestamp;
 };
 
 void add_text(struct text *text, const char *format, ...);

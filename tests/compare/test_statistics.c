@@ -159,6 +159,33 @@ static void weak_priors_only_add(void **state)
     assert_near(noisy.degrees, 8.0, 0.0);
 }
 
+/* Rosner's data and result, as in the NIST/SEMATECH handbook, 1.3.5.17.3: at 5 %
+ * the third step is the last beyond its limit (3.179 against 3.144), while the
+ * first two are not (3.119 against 3.159): they hide each other. */
+static void extremes_do_not_hide_each_other(void **state)
+{
+    (void)state;
+    static const double values[] = {
+        -0.25, 0.68, 0.94, 1.15, 1.20, 1.26, 1.26, 1.34, 1.38, 1.43, 1.49, 1.49, 1.55, 1.56, 1.58, 1.65, 1.69, 1.70,
+        1.76,  1.77, 1.81, 1.91, 1.94, 1.96, 1.99, 2.06, 2.09, 2.10, 2.14, 2.15, 2.23, 2.24, 2.26, 2.35, 2.37, 2.40,
+        2.47,  2.54, 2.62, 2.64, 2.90, 2.92, 2.92, 2.93, 3.21, 3.26, 3.30, 3.59, 3.68, 4.30, 4.64, 5.34, 5.42, 6.01};
+    enum { count = sizeof values / sizeof values[0] };
+    bool extreme[count];
+    double reach = 0.0;
+    assert_true(mark_extremes(values, count, 0.05, true, 0.0, extreme, &reach));
+    for (int i = 0; i < count; i++)
+        assert_int_equal(extreme[i], i >= count - 3);
+    /* Half of the rate on the upper side alone is the same; the other end, which
+     * is none of Rosner's outliers, is left either way. */
+    assert_true(mark_extremes(values, count, 0.025, false, 0.0, extreme, &reach));
+    for (int i = 0; i < count; i++)
+        assert_int_equal(extreme[i], i >= count - 3);
+    assert_true(mark_extremes(values, count, 0.05, true, 1.2, extreme, &reach));
+    assert_false(extreme[count - 1]);
+    assert_true(mark_extremes(values, 2, 0.05, true, 0.0, extreme, &reach));
+    assert_true(isinf(reach) && !extreme[0] && !extreme[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +195,7 @@ int main(void)
         cmocka_unit_test(the_fence_takes_only_far_values), cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(priors_of_variances),
         cmocka_unit_test(weak_priors_only_add),
+        cmocka_unit_test(extremes_do_not_hide_each_other),
     };
     return cmocka_run_group_tests_name("compare: statistics", tests, NULL, NULL);
 }

@@ -528,6 +528,54 @@ static void variants_and_self(void **state)
     assert_says(output, "suite,copy,naive,cuda,f32,n=1,cold,6,20,0\n");
 }
 
+/* Six cards; the first is slower in the second case only, or in both. */
+static void write_fleet(const char *name, double copy_us, double norm_us)
+{
+    static const char *const uuids[] = {"GPU-0", "GPU-1", "GPU-2", "GPU-3", "GPU-4", "GPU-5"};
+    struct text text = {0};
+    add_header(&text);
+    for (int card = 0; card < 6; card++) {
+        double factor = 1.0 + 0.001 * (card % 3);
+        struct text_row row = {.name = "copy", .campaign = uuids[card], .uuid = uuids[card]};
+        add_runs(&text, row, 3, card ? 100 * factor : copy_us, 0.002);
+        row.name = "\"norm|<f,4>\"";
+        add_runs(&text, row, 3, card ? 50 * factor : norm_us, 0.002);
+    }
+    add_runs(&text, (struct text_row){.device = "NVIDIA L4", .uuid = "GPU-9", .campaign = "l4"}, 3, 300, 0.002);
+    write_text(name, &text);
+}
+
+static void odd_cards_are_named(void **state)
+{
+    (void)state;
+    write_fleet("healthy.csv", 100, 50);
+    assert_int_equal(run("--cards healthy.csv"), 0);
+    assert_says(output, "NVIDIA H100: 6 cards, 0 odd; one that differed by ");
+    assert_says(output, "NVIDIA L4: 1 card, cannot be judged");
+    assert_null(strstr(output, "GPU-"));
+    assert_int_equal(run("--all --cards healthy.csv"), 0);
+    assert_says(output, "as the others      GPU-5 at 0000:01:00.0: cost +0.");
+
+    /* The median card is 1.001 of the fastest: 1.1 / 1.001 and 1.2 / 1.001, as the
+     * runs' medians stand 0.2 % above or below alike. */
+    write_fleet("odd.csv", 110, 60);
+    assert_int_equal(run("--cards odd.csv"), 1);
+    assert_says(output, "1 odd;");
+    assert_says(output, "odd                GPU-0 at 0000:01:00.0: cost +14.7");
+    assert_says(output, "geometric mean of 2 cases in 6 runs\n");
+    assert_says(output, "      +19.8");
+    assert_says(output, "%  suite norm|<f,4> plain cuda f32 n=1 cold\n");
+    assert_int_equal(run("--cards odd.csv --format csv"), 1);
+    assert_says(output, "NVIDIA H100,GPU-0,0000:01:00.0,odd,2,1.14");
+    assert_says(output, ",suite,\"norm|<f,4>\",plain,cuda,f32,n=1,cold,3,1.19");
+    assert_int_equal(run("--cards odd.csv --filter L4.nothing"), 2);
+    assert_says(complaint, "no ok row");
+    assert_int_equal(run("--cards base.csv"), 2);
+    assert_says(complaint, "no model has three cards");
+    assert_int_equal(run("--cards odd.csv --format github"), 2);
+    assert_says(complaint, "--cards writes the formats text and csv");
+}
+
 /* O10: the tool reads and writes points whatever the user's locale. */
 static void the_locale_changes_nothing(void **state)
 {
@@ -582,6 +630,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_baseline_that_drifts_is_said),
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
+        cmocka_unit_test(odd_cards_are_named),
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(control_characters_stay_out),
     };
