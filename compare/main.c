@@ -8,6 +8,7 @@
 #include "output.h"
 #include "race.h"
 #include "report_cards.h"
+#include "report_history.h"
 #include "report_parts.h"
 
 #include <stdlib.h>
@@ -191,6 +192,51 @@ static int run_cards(const struct options *options, const struct settings *setti
     return status;
 }
 
+struct written_history {
+    const struct history *history;
+    const struct options *options;
+    const struct catalogue *catalogue;
+    const struct results *results;
+};
+
+static void write_history(FILE *out, const void *what)
+{
+    const struct written_history *written = what;
+    report_history(out, written->history, &written->options->settings, written->catalogue,
+                   written->results, written->options->format, &written->options->listing);
+}
+
+static int refuse_mixed(const struct catalogue *catalogue, const struct results *results,
+                        const struct row *row)
+{
+    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: column 'device': '",
+            results->paths[row->file], row->line);
+    print_plain(stderr, intern_text(&catalogue->devices, row->device));
+    fputs("' is not what its case was measured on before (--ignore-device takes them together)\n",
+          stderr);
+    return EXIT_CANNOT_JUDGE;
+}
+
+static int run_history(const struct options *options, const struct settings *settings,
+                       const struct catalogue *catalogue, const struct results *results)
+{
+    struct history history;
+    struct written_history written = {&history, options, catalogue, results};
+    int status;
+    if (!find_history(&history, settings, catalogue, results))
+        status = refuse("not enough memory");
+    else if (history.invalid)
+        status = refuse_value(settings, results, history.invalid);
+    else if (history.device_row && !settings->ignore_device)
+        status = refuse_mixed(catalogue, results, history.device_row);
+    else if (history.case_count == 0)
+        status = refuse("cannot judge: no case that --filter takes is ok in two campaigns");
+    else
+        status = write_output(options, EXIT_FINE, write_history, &written);
+    history_free(&history);
+    return status;
+}
+
 static int run_loaded(const struct options *options, struct settings settings, const struct catalogue *catalogue,
                       struct results *baseline, struct results *current)
 {
@@ -203,6 +249,8 @@ static int run_loaded(const struct options *options, struct settings settings, c
         return run_self(options, &settings, catalogue, baseline);
     if (options->mode == MODE_CARDS)
         return run_cards(options, &settings, catalogue, baseline);
+    if (options->mode == MODE_HISTORY)
+        return run_history(options, &settings, catalogue, baseline);
     return run_comparison(options, &settings, catalogue, baseline, current);
 }
 

@@ -15,6 +15,7 @@ enum option {
     OPTION_CHECK,
     OPTION_RACE,
     OPTION_CARDS,
+    OPTION_HISTORY,
     OPTION_MARGIN,
     OPTION_CONFIDENCE,
     OPTION_FALSE_ALARMS,
@@ -52,6 +53,7 @@ static const struct {
     [OPTION_CHECK] = {"--check", TAKES_FILES},
     [OPTION_RACE] = {"--race", TAKES_FILES},
     [OPTION_CARDS] = {"--cards", TAKES_FILES},
+    [OPTION_HISTORY] = {"--history", TAKES_FILES},
     [OPTION_MARGIN] = {"--margin", TAKES_VALUE},
     [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
     [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
@@ -246,6 +248,8 @@ static bool apply_files(struct parsing *parsing, enum option option)
         options->mode = MODE_CHECK;
     if (option == OPTION_CARDS)
         options->mode = MODE_CARDS;
+    if (option == OPTION_HISTORY)
+        options->mode = MODE_HISTORY;
     if (option == OPTION_RACE)
         return take_programs(parsing);
     return take_files(parsing, option, option == OPTION_CURRENT ? &options->current : &options->baseline);
@@ -305,17 +309,20 @@ static bool check_sides(struct parsing *parsing)
     const struct options *options = parsing->options;
     const bool *seen = parsing->seen;
     int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
-               seen[OPTION_SELF] + seen[OPTION_CHECK] + seen[OPTION_RACE] + seen[OPTION_CARDS];
+               seen[OPTION_SELF] + seen[OPTION_CHECK] + seen[OPTION_RACE] + seen[OPTION_CARDS] +
+               seen[OPTION_HISTORY];
     if (options->mode == MODE_HELP)
         return true;
     if (ways > 1)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
-                             "--current, --variants, --self, --check, --race, or --cards");
+                             "--current, --variants, --self, --check, --race, --cards, or --history");
     if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
         return fail(parsing, "%s is for --race",
                     options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
-    if (options->mode == MODE_CARDS && options->format != FORMAT_TEXT && options->format != FORMAT_CSV)
-        return fail(parsing, "--cards writes the formats text and csv");
+    if ((options->mode == MODE_CARDS || options->mode == MODE_HISTORY) && options->format != FORMAT_TEXT &&
+        options->format != FORMAT_CSV)
+        return fail(parsing, "%s writes the formats text and csv",
+                    known[options->mode == MODE_CARDS ? OPTION_CARDS : OPTION_HISTORY].name);
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)
@@ -356,6 +363,7 @@ void print_usage(FILE *out)
           "       gpubench-compare [options] --self FILE...\n"
           "       gpubench-compare --check FILE...\n"
           "       gpubench-compare [options] --cards FILE...\n"
+          "       gpubench-compare [options] --history FILE...\n"
           "       gpubench-compare [options] --race OLD NEW [-- ARGUMENTS]\n"
           "\n"
           "Says for each case whether the current results are slower, faster or the same\n"
@@ -365,6 +373,8 @@ void print_usage(FILE *out)
           "raises a false alarm. --check only reads the files.\n"
           "--cards says which cards (by uuid) differ from the others of their model, by how\n"
           "much and in which cases.\n"
+          "--history says how each case fared from campaign to campaign, in the order of\n"
+          "their timestamps, and between which revisions its level changed.\n"
           "--race starts two programs built on gpubench.h in turns, with the ARGUMENTS, and\n"
           "judges pairs of processes: 5, then 10, 20 and 40 of the cases that are not decided.\n"
           "A FILE is CSV of schema 1 or 2; - is standard input. Schema 1's modes cold and\n"
@@ -396,6 +406,6 @@ void print_usage(FILE *out)
           "Exit status: 0 fine; 1 at least one case is slower, missing or no longer ok\n"
           "(--self: a false alarm in more than 1 % of the splits); 2 cannot judge.\n"
           "--cards ends with 1 where a card is odd, with 2 where no model has three cards.\n"
-          "--variants never ends with 1: a slower variant is a finding.\n",
+          "--variants and --history never end with 1: what is slower there is a finding.\n",
           out);
 }

@@ -40,7 +40,7 @@ const char *metric_names(void)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, flags, device, pci, metric, bytes, flops, time, overhead;
+    int schema, campaign, run, status, flags, device, pci, git, timestamp, metric, bytes, flops, time, overhead;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -97,6 +97,8 @@ static bool find_columns(struct loading *loading)
             return false;
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         c->provenance[i] = csv_column(&loading->reader, provenance_column_names[i]);
+    c->git = csv_column(&loading->reader, "git");
+    c->timestamp = csv_column(&loading->reader, "timestamp");
     c->pci = csv_column(&loading->reader, "pci");
     c->flags = csv_column(&loading->reader, "flags");
     c->bytes = csv_column(&loading->reader, "bytes");
@@ -274,6 +276,35 @@ static bool read_name(struct loading *loading, int column, struct intern_table *
     return *id != INTERN_NONE || no_memory(loading);
 }
 
+/* The number that the digits at text make up. */
+static int64_t digits_at(const char *text, int count)
+{
+    int64_t value = 0;
+    for (int i = 0; i < count; i++)
+        value = 10 * value + (text[i] - '0');
+    return value;
+}
+
+/* Days from 1970-01-01 in the Gregorian calendar, whose years here begin in March, so
+ * that the leap day is the last; years after 1970. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
+{
+    int64_t since_march = (month + 9) % 12;
+    int64_t years = year - (month <= 2);
+    return 365 * years + years / 4 - years / 100 + years / 400 + (153 * since_march + 2) / 5 + day - 1 - 719468;
+}
+
+/* 0 for anything but "2026-11-28T04:39:32Z". */
+static int64_t seconds_of(const char *text)
+{
+    static const char pattern[] = "0000-00-00T00:00:00Z";
+    for (size_t i = 0; i < sizeof pattern; i++)
+        if (pattern[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != pattern[i])
+            return 0;
+    int64_t days = days_of(digits_at(text, 4), digits_at(text + 5, 2), digits_at(text + 8, 2));
+    return 86400 * days + 3600 * digits_at(text + 11, 2) + 60 * digits_at(text + 14, 2) + digits_at(text + 17, 2);
+}
+
 static bool read_origin(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
@@ -286,8 +317,10 @@ static bool read_origin(struct loading *loading, struct row *row)
         if (!read_name(loading, c->provenance[i], &loading->results->provenance[i], &ids[i]))
             return false;
     row->card = ids[PROVENANCE_UUID];
-    if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci))
+    if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci) ||
+        !read_name(loading, c->git, &loading->results->revisions, &row->revision))
         return false;
+    row->time_s = c->timestamp < 0 ? 0 : seconds_of(field(loading, c->timestamp));
     return parse_whole(field(loading, c->run), &row->run) ||
            fail_field(loading, c->run, "is not a run's number");
 }
@@ -560,6 +593,7 @@ void results_free(struct results *results)
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         intern_free(&results->provenance[i]);
     intern_free(&results->pcis);
+    intern_free(&results->revisions);
     *results = (struct results){0};
 }
 

@@ -73,6 +73,7 @@ struct row {
     double flops;
     uint64_t run;
     size_t line;
+    int64_t time_s;    /* of the timestamp, since 1970; 0 where it is empty or none */
     float time_us;     /* the median, whatever the metric; NAN where empty */
     float overhead_us; /* of an empty kernel by the same method; NAN where empty */
     float shift_us;    /* how far constant.h found its host from the baseline's */
@@ -82,6 +83,7 @@ struct row {
     uint32_t device;
     uint32_t card; /* its uuid in provenance; INTERN_NONE where the file has none */
     uint32_t pci;  /* in pcis, likewise */
+    uint32_t revision; /* in revisions, likewise */
     enum status status;
     bool throttled; /* by anything but the power cap, which large products run at */
 };
@@ -121,6 +123,7 @@ struct results {
     size_t run_capacity;
     struct intern_table provenance[PROVENANCE_COLUMNS];
     struct intern_table pcis; /* where in their hosts the cards are */
+    struct intern_table revisions; /* of column git */
 };
 
 enum { results_error_capacity = 1024 };

@@ -576,6 +576,53 @@ static void odd_cards_are_named(void **state)
     assert_says(complaint, "--cards writes the formats text and csv");
 }
 
+/* Four campaigns, not in the order of time; the case is 10 % slower from the third on. */
+static void write_history(const char *name, const char *device)
+{
+    struct text text = {0};
+    add_header(&text);
+    struct text_row row = {.campaign = "d", .git = "dddd", .timestamp = "2026-03-02T00:00:00Z"};
+    add_runs(&text, row, 5, 110, 0.002);
+    row = (struct text_row){.campaign = "b", .git = "bbbb", .timestamp = "2026-02-28T23:59:59Z"};
+    add_runs(&text, row, 5, 100, 0.002);
+    row = (struct text_row){.campaign = "a", .git = "aaaa", .timestamp = "2025-12-31T12:00:00Z"};
+    add_runs(&text, row, 5, 100, 0.002);
+    row = (struct text_row){.campaign = "c", .git = "cccc", .timestamp = "2026-03-01T00:00:00Z", .device = device};
+    add_runs(&text, row, 5, 110, 0.002);
+    row = (struct text_row){.campaign = "c", .name = "once"};
+    add_runs(&text, row, 5, 110, 0.002);
+    write_text(name, &text);
+}
+
+static void changes_have_dates_and_revisions(void **state)
+{
+    (void)state;
+    write_history("history.csv", NULL);
+    assert_int_equal(run("--history history.csv"), 0);
+    assert_says(output, "cases of two campaigns or more: 1; changed: 1; changes in all: 1\n");
+    assert_says(output, "suite copy plain cuda f32 n=1 cold\n");
+    assert_says(output, "▁▁██  cost +10.00 % from first to last, 4 campaigns, runs from 99.80 to 110.2 us\n");
+    assert_says(output, "cost +10.00 %, 99.80 -> 109.8 us\n"
+                        "      at    2026-03-01T00:00:00Z, revision cccc, campaign 'c'\n"
+                        "      after 2026-02-28T23:59:59Z, revision bbbb, campaign 'b'\n");
+    assert_says(output, "note: cases with but one campaign: 1\n");
+    assert_says(output, "note: cases with fewer than five campaigns");
+    assert_int_equal(run("--history history.csv --format csv"), 0);
+    assert_says(output, "cold,b,2026-02-28T23:59:59Z,bbbb,median_us,5,99.8,99.8,100.2,99.8,\n");
+    assert_says(output, "cold,c,2026-03-01T00:00:00Z,cccc,median_us,5,");
+    assert_int_equal(run("--history base.csv"), 2);
+    assert_says(complaint, "is ok in two campaigns");
+    assert_int_equal(run("--history base.csv slow.csv"), 0);
+    assert_says(output, "cost +49.70 %");
+    assert_says(output, "for lack of a timestamp: 2\n");
+    write_history("mixed.csv", "NVIDIA L4");
+    assert_int_equal(run("--history mixed.csv"), 2);
+    assert_says(complaint, "mixed.csv:17: column 'device': 'NVIDIA L4'");
+    assert_int_equal(run("--history mixed.csv --ignore-device"), 0);
+    assert_int_equal(run("--history history.csv --format github"), 2);
+    assert_says(complaint, "--history writes the formats text and csv");
+}
+
 /* O10: the tool reads and writes points whatever the user's locale. */
 static void the_locale_changes_nothing(void **state)
 {
@@ -631,6 +678,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(odd_cards_are_named),
+        cmocka_unit_test(changes_have_dates_and_revisions),
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(control_characters_stay_out),
     };

@@ -1,0 +1,138 @@
+/* Where levels change, on simulated histories with a fixed seed. */
+#include "../../compare/trend.h"
+#include "../../compare/verdict.h"
+
+#include "cmocka_all.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { cases = 30, most_campaigns = 12 };
+
+struct world {
+    size_t campaigns;
+    size_t runs;
+    double run_spread;
+    double campaign_spread; /* each case has its own effect of a campaign */
+    double step;            /* of case 0, from campaign `at` on */
+    size_t at;
+    unsigned histories;
+};
+
+struct rates {
+    double alarmed; /* histories with a change where none is, in per cent */
+    double found;   /* with the step, at its place and nowhere else in its case */
+};
+
+static void draw_case(const struct world *world, struct trend_point *points, double step,
+                      uint64_t *random)
+{
+    double values[10];
+    for (size_t c = 0; c < world->campaigns; c++) {
+        double level = world->campaign_spread * random_normal(random) + (c >= world->at ? step : 0);
+        for (size_t run = 0; run < world->runs; run++)
+            values[run] = level + world->run_spread * random_normal(random);
+        double squares = squares_about_mean(values, world->runs);
+        double median = median_by_sorting(values, world->runs);
+        points[c] = (struct trend_point){world->runs, median, squares};
+    }
+}
+
+static struct rates simulate(struct world world)
+{
+    static struct trend_point points[cases][most_campaigns];
+    static size_t starts[cases][most_campaigns];
+    struct trend trends[cases];
+    struct rule rule = default_rule();
+    uint64_t random = 20261128;
+    unsigned alarmed = 0, found = 0;
+    for (unsigned history = 0; history < world.histories; history++) {
+        for (size_t i = 0; i < cases; i++) {
+            draw_case(&world, points[i], i == 0 ? log1p(world.step) : 0.0, &random);
+            trends[i] =
+                (struct trend){.points = points[i], .count = world.campaigns, .starts = starts[i]};
+        }
+        assert_true(find_changes(trends, cases, &rule));
+        bool alarm = false;
+        for (size_t i = world.step > 0.0; i < cases; i++)
+            alarm = alarm || trends[i].level_count > 1;
+        alarmed += alarm;
+        found += trends[0].level_count == 2 && starts[0][1] == world.at;
+    }
+    struct rates rates = {100.0 * alarmed / world.histories, 100.0 * found / world.histories};
+    printf(
+        "  %2zu campaigns of %2zu runs, spreads %.1f/%.1f %%, +%g %% from %zu on: alarmed %.2f %%, "
+        "found %.1f %%\n",
+        world.campaigns, world.runs, 100.0 * world.campaign_spread, 100.0 * world.run_spread,
+        100.0 * world.step, world.at, rates.alarmed, rates.found);
+    return rates;
+}
+
+static void steady_histories_do_not_change(void **state)
+{
+    (void)state;
+    static const size_t campaigns[] = {2, 5, 8, 12};
+    for (int i = 0; i < 4; i++)
+        for (size_t runs = 1; runs <= 10; runs += runs == 1 ? 2 : 7)
+            for (double own = 0.0; own < 0.02; own += 0.01) {
+                struct world world = {campaigns[i], runs, 0.01, own, 0.0, 0, 500};
+                /* The sittings' own effects are not known from so few of them. */
+                if (own > 0.0 && campaigns[i] < least_steady_campaigns)
+                    continue;
+                assert_true(simulate(world).alarmed <= 1.0);
+            }
+}
+
+static void a_step_is_found_where_it_is(void **state)
+{
+    (void)state;
+    assert_true(simulate((struct world){12, 3, 0.005, 0.0, 0.05, 6, 300}).found >= 95.0);
+    assert_true(simulate((struct world){12, 3, 0.005, 0.005, 0.05, 6, 300}).found >= 95.0);
+    assert_true(simulate((struct world){12, 3, 0.005, 0.005, 0.05, 11, 300}).found >= 90.0);
+    assert_true(simulate((struct world){2, 10, 0.005, 0.0, 0.05, 1, 300}).found >= 95.0);
+}
+
+/* Up by 0.1 at the third point and back at the fifth, with three equal runs each. */
+static void levels_follow_each_other(void **state)
+{
+    (void)state;
+    static const double levels[] = {1.0, 1.001, 1.1, 1.101, 1.0, 1.001, 0.999};
+    struct trend_point points[7];
+    size_t starts[7];
+    for (int i = 0; i < 7; i++)
+        points[i] = (struct trend_point){3, levels[i], 2e-6};
+    struct trend trend = {.points = points, .count = 7, .starts = starts};
+    struct rule rule = default_rule();
+    assert_true(find_changes(&trend, 1, &rule));
+    assert_int_equal(trend.level_count, 3);
+    assert_int_equal(starts[1], 2);
+    assert_int_equal(starts[2], 4);
+    assert_true(fabs(level_of(&trend, 0) - 1.0005) < 1e-12);
+    assert_true(fabs(level_of(&trend, 1) - 1.1005) < 1e-12);
+    assert_true(fabs(level_of(&trend, 2) - 1.0) < 1e-12);
+}
+
+/* With one run in each of two campaigns there is no spread to judge by. */
+static void without_a_spread_nothing_changes(void **state)
+{
+    (void)state;
+    struct trend_point points[2] = {{1, 1.0, 0.0}, {1, 2.0, 0.0}};
+    size_t starts[2];
+    struct trend trend = {.points = points, .count = 2, .starts = starts};
+    struct rule rule = default_rule();
+    assert_true(find_changes(&trend, 1, &rule));
+    assert_int_equal(trend.level_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steady_histories_do_not_change),
+        cmocka_unit_test(a_step_is_found_where_it_is),
+        cmocka_unit_test(levels_follow_each_other),
+        cmocka_unit_test(without_a_spread_nothing_changes),
+    };
+    return cmocka_run_group_tests_name("compare: history", tests, NULL, NULL);
+}
