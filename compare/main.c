@@ -94,7 +94,7 @@ static int finish_comparison(const struct options *options, const struct compari
     if (comparison->count == 0)
         return status;
     struct written_comparison written = {comparison, options};
-    if (options->format == FORMAT_CSV)
+    if (options->format == FORMAT_CSV || options->format == FORMAT_JSON)
         print_notes(stderr, comparison, "gpubench-compare: ");
     return write_output(options, status, write_comparison, &written);
 }

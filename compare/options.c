@@ -146,14 +146,15 @@ static bool take_seconds(struct parsing *parsing, enum option option, const char
 static bool take_format(struct parsing *parsing, const char *text)
 {
     static const char *const names[] = {
-        [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv", [FORMAT_GITHUB] = "github"};
-    for (int format = FORMAT_TEXT; format <= FORMAT_GITHUB; format++) {
+        [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv", [FORMAT_GITHUB] = "github",
+        [FORMAT_JSON] = "json"};
+    for (int format = FORMAT_TEXT; format <= FORMAT_JSON; format++) {
         if (strcmp(text, names[format]) == 0) {
             parsing->options->format = (enum format)format;
             return true;
         }
     }
-    return fail(parsing, "--format: '%.100s' is none of text, markdown, csv, github", text);
+    return fail(parsing, "--format: '%.100s' is none of text, markdown, csv, github, json", text);
 }
 
 static bool take_sort(struct parsing *parsing, const char *text)
@@ -323,6 +324,8 @@ static bool check_sides(struct parsing *parsing)
         options->format != FORMAT_CSV)
         return fail(parsing, "%s writes the formats text and csv",
                     known[options->mode == MODE_CARDS ? OPTION_CARDS : OPTION_HISTORY].name);
+    if (options->mode == MODE_SELF && options->format == FORMAT_JSON)
+        return fail(parsing, "--format json is for a comparison, not for --self");
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)
@@ -392,7 +395,8 @@ void print_usage(FILE *out)
           "  --ignore-device         compare results of different devices\n"
           "  --keep-constant         compare times as measured, with what two events cost\n"
           "                          on their host (else taken out where it differs)\n"
-          "  --format FORMAT         text (default), markdown, csv, github (annotations)\n"
+          "  --format FORMAT         text (default), markdown, csv, json,\n"
+          "                          github (annotations)\n"
           "  --all                   list the same and the inconclusive cases, too\n"
           "  --sort ORDER            change (default: the largest first), name, file\n"
           "  --limit N               list so many cases at most (15; markdown 60; --all\n"

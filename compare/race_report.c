@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* CSV is for programs: what is said beside it goes to standard error. */
+/* CSV and JSON are for programs: what is said beside it goes to standard error. */
 struct place {
     FILE *out;
     const char *prefix;
@@ -18,7 +18,7 @@ struct place {
 
 static struct place place_of(FILE *out, enum format format)
 {
-    if (format == FORMAT_CSV)
+    if (format == FORMAT_CSV || format == FORMAT_JSON)
         return (struct place){stderr, "gpubench-compare: ", "\n", print_plain};
     if (format == FORMAT_MARKDOWN)
         return (struct place){out, "", "\n\n", print_markdown};

@@ -14,6 +14,8 @@ void report_comparison(FILE *out, const struct comparison *comparison, enum form
         report_markdown(out, comparison, listing);
     else if (format == FORMAT_GITHUB)
         report_github(out, comparison);
+    else if (format == FORMAT_JSON)
+        report_json(out, comparison);
     else
         report_csv(out, comparison);
     if (comparison->race)

@@ -55,6 +55,9 @@ void report_markdown(FILE *out, const struct comparison *comparison, const struc
 
 /* Annotations of GitHub's workflow commands: one for each case that fails. */
 void report_github(FILE *out, const struct comparison *comparison);
+
+/* One object for programs: what was compared, by which rule, and each case. */
+void report_json(FILE *out, const struct comparison *comparison);
 void report_csv(FILE *out, const struct comparison *comparison);
 
 /* Text with the characters that markdown and HTML would obey made harmless. */

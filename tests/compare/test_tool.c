@@ -623,6 +623,64 @@ static void changes_have_dates_and_revisions(void **state)
     assert_says(complaint, "--history writes the formats text and csv");
 }
 
+static bool has_python(void)
+{
+    return system("command -v python3 >/dev/null") == 0;
+}
+
+/* Whether the expression holds of d, the object in out.txt, and a, b, ... its cases. */
+static void assert_json(const char *expression)
+{
+    char command[1024];
+    if (!has_python())
+        return;
+    snprintf(command, sizeof command,
+             "cd '%s' && python3 -c 'import json; d = json.load(open(\"out.txt\", encoding=\"utf-8\"), "
+             "parse_constant=lambda c: 1 / 0); assert %s'",
+             directory, expression);
+    if (system(command) != 0)
+        fail_msg("'%s' does not hold of '%s'", expression, output);
+}
+
+static void json_reads_back(void **state)
+{
+    (void)state;
+    assert_int_equal(run("base.csv slow.csv --format json"), 1);
+    assert_says(output, "{\"format\":1,\n\"status\":1,\n\"totals\":{\"cases\":2,\"slower\":1,");
+    assert_json("d[\"totals\"][\"same\"] == 1 and len(d[\"cases\"]) == 2");
+    assert_json("d[\"settings\"][\"margin\"] == 0.02 and d[\"settings\"][\"metric\"] == \"median_us\"");
+    assert_json("d[\"baseline\"][\"files\"] == [\"base.csv\"] and d[\"current\"][\"processes\"] == 6");
+    assert_json("d[\"current\"][\"devices\"] == [\"NVIDIA H100\"] and d[\"current\"][\"uuid\"] == [\"GPU-1\"]");
+    assert_json("abs(d[\"cases\"][1][\"ratio\"] - 1.499) < 0.001 and d[\"cases\"][1][\"baseline_runs\"] == 10");
+    assert_json("d[\"cases\"][1][\"case\"] == \"norm|<f,4>\" and d[\"cases\"][1][\"verdict\"] == \"SLOWER\"");
+    assert_json("d[\"cases\"][1][\"campaign_spread\"] is None and d[\"race\"] is None");
+    assert_int_equal(run("--self base.csv --format json"), 2);
+    assert_says(complaint, "--format json is for a comparison");
+}
+
+/* Names with every kind of character, and bytes that are none; a case without numbers. */
+static void odd_names_are_valid_json(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    add_header(&text);
+    add_case(&text, "\"q\"\"\\\t\033\177\303\251\360\237\230\200\"", "c1", 1, 100);
+    add_case(&text, "bad\377\303\355\240\200\300\200\364\220\200\200end", "c1", 1, 100);
+    write_text("names.csv", &text);
+    assert_int_equal(run("base.csv names.csv --subset --format json"), 2);
+    assert_int_equal(run("names.csv names.csv --format json"), 0);
+    assert_says(output, "\"q\\\"\\\\\\u0009\\u001b\\u007f\303\251\360\237\230\200\"");
+    assert_json("d[\"cases\"][0][\"case\"] == \"q\\\"\\\\\\t\\x1b\\x7f\\xe9\\U0001f600\"");
+    assert_json("d[\"cases\"][1][\"case\"] == \"bad\" + 11 * \"\\ufffd\" + \"end\"");
+    assert_json("d[\"cases\"][0][\"ratio_low\"] is None and d[\"cases\"][0][\"ratio\"] == 1");
+    assert_int_equal(run("same.csv base.csv --filter norm --format json"), 0);
+    write_side("half.csv", "new", 3, 100, 0);
+    assert_int_equal(run("base.csv half.csv --format json"), 2);
+    assert_json("d[\"status\"] == 2 and d[\"cases\"][1][\"verdict\"] == \"invalid\"");
+    assert_json("d[\"cases\"][1][\"ratio\"] is None and d[\"cases\"][1][\"baseline_runs\"] is None");
+    assert_json("\"cannot be 0\" in d[\"cases\"][1][\"reason\"]");
+}
+
 /* O10: the tool reads and writes points whatever the user's locale. */
 static void the_locale_changes_nothing(void **state)
 {
@@ -679,6 +737,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(odd_cards_are_named),
         cmocka_unit_test(changes_have_dates_and_revisions),
+        cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(odd_names_are_valid_json),
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(control_characters_stay_out),
     };
