@@ -10,6 +10,9 @@ static const double half_pi = 1.5707963267948966;
 /* The median size of normal values is this part of their deviation. */
 static const double median_of_normal = 0.6745;
 
+/* Between the equal values that steps of a clock make, nothing is known. */
+static const double least_deviation = 0.0005;
+
 /* Squared, the median size of steps knows as little as so many squares of theirs:
  * its efficiency. */
 static const double median_efficiency = 0.37;
@@ -41,34 +44,73 @@ static struct variance spread_of_points(const struct trend *trend, double *scrat
 static double variance_by_runs(const struct trend *trend, const struct trend_point *point)
 {
     double factor = point->runs < 3 ? 1.0 : half_pi;
-    return factor * trend->run_spread.value / (double)point->runs;
+    double spread = fmax(trend->run_spread.value, least_deviation * least_deviation);
+    return factor * spread / (double)point->runs;
 }
 
-/* What two neighbouring levels differ by, in errors of that, and what is known. */
+/* What two neighbouring levels differ by, the error of that, and what is known of it. */
 struct split {
     double difference;
     double error;
     double degrees;
 };
 
-static struct split split_at(const struct trend *trend, size_t first, size_t middle, size_t last)
+/* The sums over the points of one side of a split. */
+struct side_sums {
+    double levels; /* less that of the first point of the stretch */
+    double variances;
+    double points;
+};
+
+/* Moves a point to a side, or away from it where sign is -1. */
+static void move_point(const struct trend *trend, size_t first, size_t i, double sign,
+                       struct side_sums *side)
 {
-    double sums[2] = {0.0, 0.0};
-    double variances[2] = {0.0, 0.0};
-    struct split split = {.degrees = trend->run_spread.degrees};
-    for (size_t i = first; i < last; i++) {
-        int side = i >= middle;
-        double variance = variance_by_runs(trend, &trend->points[i]);
-        if (trend->point_spread.value > variance)
-            split.degrees = trend->point_spread.degrees;
-        sums[side] += trend->points[i].level - trend->points[first].level;
-        variances[side] += fmax(variance, trend->point_spread.value);
+    const struct trend_point *point = &trend->points[i];
+    side->levels += sign * (point->level - trend->points[first].level);
+    side->variances += sign * fmax(variance_by_runs(trend, point), trend->point_spread.value);
+    side->points += sign;
+}
+
+static struct split split_of(struct side_sums before, struct side_sums after)
+{
+    double variance = before.variances / before.points / before.points +
+                      after.variances / after.points / after.points;
+    return (struct split){after.levels / after.points - before.levels / before.points,
+                          sqrt(variance), 0.0};
+}
+
+/* Those of the spread that counts, or of the points' where both do. */
+static double degrees_of(const struct trend *trend, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++)
+        if (trend->point_spread.value > variance_by_runs(trend, &trend->points[i]))
+            return trend->point_spread.degrees;
+    return trend->run_spread.degrees;
+}
+
+/* The split of [first, last) whose difference is the most errors; *middle is first where
+ * there is none. */
+static struct split largest_split(const struct trend *trend, size_t first, size_t last,
+                                  size_t *middle)
+{
+    struct side_sums before = {0.0, 0.0, 0.0}, after = {0.0, 0.0, 0.0};
+    struct split largest = {0.0, 0.0, 0.0};
+    for (size_t i = first; i < last; i++)
+        move_point(trend, first, i, 1.0, &after);
+    *middle = first;
+    for (size_t i = first; i + 1 < last; i++) {
+        move_point(trend, first, i, 1.0, &before);
+        move_point(trend, first, i, -1.0, &after);
+        struct split split = split_of(before, after);
+        if (*middle == first ||
+            fabs(split.difference) * largest.error > fabs(largest.difference) * split.error) {
+            largest = split;
+            *middle = i + 1;
+        }
     }
-    double before = (double)(middle - first);
-    double after = (double)(last - middle);
-    split.difference = sums[1] / after - sums[0] / before;
-    split.error = sqrt(variances[0] / before / before + variances[1] / after / after);
-    return split;
+    largest.degrees = degrees_of(trend, first, last);
+    return largest;
 }
 
 struct search {
@@ -90,15 +132,7 @@ static bool is_change(const struct search *search, const struct split *split)
 static void segment(const struct search *search, size_t first, size_t last)
 {
     size_t best = first;
-    struct split largest = {0};
-    for (size_t middle = first + 1; middle < last; middle++) {
-        struct split split = split_at(search->trend, first, middle, last);
-        if (best == first ||
-            fabs(split.difference) * largest.error > fabs(largest.difference) * split.error) {
-            largest = split;
-            best = middle;
-        }
-    }
+    struct split largest = largest_split(search->trend, first, last, &best);
     if (best == first || !is_change(search, &largest))
         return;
     segment(search, first, best);

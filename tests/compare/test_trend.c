@@ -114,6 +114,22 @@ static void levels_follow_each_other(void **state)
     assert_true(fabs(level_of(&trend, 2) - 1.0) < 1e-12);
 }
 
+/* Runs that are equal to the step of the clock spread by something, too. */
+static void equal_runs_change_once(void **state)
+{
+    (void)state;
+    static const double levels[] = {1.0, 1.0, 1.1, 1.1, 1.1};
+    struct trend_point points[5];
+    size_t starts[5];
+    for (int i = 0; i < 5; i++)
+        points[i] = (struct trend_point){3, levels[i], 0.0};
+    struct trend trend = {.points = points, .count = 5, .starts = starts};
+    struct rule rule = default_rule();
+    assert_true(find_changes(&trend, 1, &rule));
+    assert_int_equal(trend.level_count, 2);
+    assert_int_equal(starts[1], 2);
+}
+
 /* With one run in each of two campaigns there is no spread to judge by. */
 static void without_a_spread_nothing_changes(void **state)
 {
@@ -132,6 +148,7 @@ int main(void)
         cmocka_unit_test(steady_histories_do_not_change),
         cmocka_unit_test(a_step_is_found_where_it_is),
         cmocka_unit_test(levels_follow_each_other),
+        cmocka_unit_test(equal_runs_change_once),
         cmocka_unit_test(without_a_spread_nothing_changes),
     };
     return cmocka_run_group_tests_name("compare: history", tests, NULL, NULL);
