@@ -156,6 +156,39 @@ static void cards_off_in_some_cases_are_found(void **state)
     assert_true(simulate(world, default_rule()).planted >= 95.0);
 }
 
+/* A card that has one run in each of five cases, where the others have three in thirty,
+ * stands farther off by chance: sqrt(3 * 6) times. */
+static void a_card_with_few_runs_is_not_accused(void **state)
+{
+    (void)state;
+    static struct fleet_value values[most_cards * cases];
+    struct world world = {.cards = 12, .run_spread = 0.03};
+    struct fleet_card judged[12];
+    struct rule rule = default_rule();
+    uint64_t random = 20261128;
+    unsigned accused = 0;
+    double reach = 0.0;
+    for (int fleet = 0; fleet < 400; fleet++) {
+        size_t count = 0;
+        draw_fleet(&world, values, &random);
+        for (size_t i = 0; i < (size_t)world.cards * cases; i++) {
+            if (values[i].card == 0 && values[i].case_id >= 5)
+                continue;
+            values[count] = values[i];
+            if (values[i].card == 0) {
+                values[count].runs = 1;
+                values[count].log_cost =
+                    values[i].case_id + world.run_spread * random_normal(&random);
+            }
+            count++;
+        }
+        assert_true(judge_fleet(values, count, &rule, judged, world.cards, &reach));
+        accused += judged[0].off || judged[0].scattered;
+    }
+    printf("  a card with few runs: accused in %u of 400 fleets\n", accused);
+    assert_true(accused <= 4);
+}
+
 static void assert_close(double value, double expected, double tolerance)
 {
     assert_true(fabs(value - expected) <= tolerance);
@@ -194,6 +227,7 @@ int main(void)
         cmocka_unit_test(the_rate_is_the_one_asked_for),
         cmocka_unit_test(a_slow_card_is_found),
         cmocka_unit_test(cards_off_in_some_cases_are_found),
+        cmocka_unit_test(a_card_with_few_runs_is_not_accused),
         cmocka_unit_test(differences_are_those_from_the_median),
     };
     return cmocka_run_group_tests_name("compare: odd cards", tests, NULL, NULL);
