@@ -320,6 +320,8 @@ static void wait_readable(int file, const char *what)
         fail_msg("waited in vain for %s", what);
 }
 
+static const int polite[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* Starts a fixture; its third case tells when it is executing. */
 static program start(const char *const *arguments)
 {
@@ -376,8 +378,6 @@ static int end(program *started)
     close(started->fifo);
     return status;
 }
-
-static const int polite[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void rows_so_far_are_put_in_place(void **state)
 {
@@ -750,6 +750,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_reader_may_stop),
         cmocka_unit_test(a_log_is_appended_to),
     };
+    size_t i;
+    for (i = 0; i < sizeof polite / sizeof polite[0]; i++)
+        signal(polite[i], SIG_DFL); /* a shell's background job ignores them */
     (void)argc;
     support_start(argv[0]);
     return support_stop(cmocka_run_group_tests_name("rows", tests, NULL, NULL));
