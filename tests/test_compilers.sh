@@ -144,7 +144,8 @@ header "musl" musl-gcc -O2
 
 # gcc -m32 or, where that has no libraries, a compiler for i686, whose programs
 # find theirs only linked in.
-if gcc -m32 -o "$folder/empty" "$folder/empty.c" >/dev/null 2>&1; then
+echo '#include <errno.h>' | cat - "$folder/empty.c" > "$folder/errno.c"
+if gcc -m32 -o "$folder/empty" "$folder/errno.c" >/dev/null 2>&1; then
     narrow="gcc -m32"
 else
     narrow="i686-linux-gnu-gcc -static"

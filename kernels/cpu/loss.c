@@ -78,7 +78,8 @@ uint64_t loss_forward_backward_flops(const loss_shape *shape)
 static double reference_lse(const float *logits, int64_t classes)
 {
     double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < classes; j++) max = fmax(max, (double)logits[j]);
+    for (int64_t j = 0; j < classes; j++)
+        if ((double)logits[j] > max) max = (double)logits[j];
     for (int64_t j = 0; j < classes; j++) sum += exp((double)logits[j] - max);
     return max + log(sum);
 }
