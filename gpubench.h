@@ -23,8 +23,9 @@
  * verify; teardown. All but run are optional. Cases are queued, shuffled by
  * the seed and measured by gpubench_close, so contexts live until then.
  *
- * One sample (mode cold): reset and an L2 flush, neither timed; a gate that
- * holds the stream until everything is enqueued; start event, run, stop event.
+ * One sample (mode cold): reset and a sweep that leaves the caches clean, neither
+ * timed; a gate that holds the stream until everything is enqueued; start event,
+ * run, stop event.
  *
  * Licence: MIT, at the end of this file.
  */
@@ -152,7 +153,8 @@ gpubench_case gpubench_case_init(const char *name,
 void gpubench_measure(gpubench *bench, const gpubench_case *one);
 
 /* Queues count cases whose samples are interleaved, so that they see the same
- * clocks and temperature. All are set up at once; one that does not fit beside
+ * clocks and temperature, until every one has enough, but for no longer than the
+ * times of all together. All are set up at once; one that does not fit beside
  * the others is measured alone afterwards. They may share outputs: these are
  * poisoned, and a case's run is repeated, right before its verify. */
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);

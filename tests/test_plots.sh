@@ -156,8 +156,12 @@ refuses "a time that is no number" "word.csv: line 2: column median_us holds 'fa
     $plots/size.sh "$out" "$work/word.csv"
 { cat "$work/small.csv"; echo '1,toy,"toy'; } >"$work/open.csv"
 refuses "an open quote" 'open.csv: ends inside quotes' $plots/size.sh "$out" "$work/open.csv"
-sed 's/^1,/2,/' "$work/small.csv" >"$work/schema.csv"
-refuses "another schema" "schema.csv: line 2: schema '2'" $plots/size.sh "$out" "$work/schema.csv"
+sed 's/^1,/3,/' "$work/small.csv" >"$work/schema.csv"
+refuses "another schema" "schema.csv: line 2: schema '3'" $plots/size.sh "$out" "$work/schema.csv"
+sed 's/^1,/2,/' "$work/small.csv" >"$work/swept.csv"
+refuses "two schemas, whose cold is not the same" "schema '2', where the rows before are of '1'" \
+    $plots/size.sh "$out" "$work/small.csv" "$work/swept.csv"
+draws "size: rows of schema 2" swept 'toy.forward v1 v2 A, GB/s' $plots/size.sh "$work/swept" "$work/swept.csv"
 refuses "two devices" "device 'A, B'" $plots/size.sh "$out" $baseline/loss.csv "$work/small.csv"
 refuses "ceilings of another device" "the ceilings are those of" \
     $plots/roofline.sh -c $baseline/ceilings.csv "$out" "$work/small.csv"

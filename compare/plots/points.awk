@@ -57,7 +57,12 @@ function options(name, params,    word, n, i, key, out) {
 }
 
 {
-    if (value("schema") != 1) fail_here("schema '" value("schema") "', where these plots know 1")
+    if (value("schema") != 1 && value("schema") != 2)
+        fail_here("schema '" value("schema") "', where these plots know 1 and 2")
+    # Their cold and graph were measured behind different flushes.
+    if (schema == "") schema = value("schema")
+    if (value("schema") != schema)
+        fail_here("schema '" value("schema") "', where the rows before are of '" schema "'")
     if (device == "") device = value("device")
     if (value("device") != device && value("device") != "")
         fail_here("device '" value("device") "', where the rows before are of '" device "'")
