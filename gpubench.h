@@ -153,10 +153,10 @@ gpubench_case gpubench_case_init(const char *name,
 void gpubench_measure(gpubench *bench, const gpubench_case *one);
 
 /* Queues count cases whose samples are interleaved, so that they see the same
- * clocks and temperature, until every one has enough, but for no longer than the
- * times of all together. All are set up at once; one that does not fit beside
- * the others is measured alone afterwards. They may share outputs: these are
- * poisoned, and a case's run is repeated, right before its verify. */
+ * clocks and temperature, until every one has enough or the time of all is up. All
+ * are set up at once; one that does not fit beside the others is measured alone
+ * afterwards. They may share outputs: these are poisoned, and a case's run is
+ * repeated, right before its verify. */
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);
 
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
