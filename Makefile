@@ -268,7 +268,7 @@ $(TESTS)/rows_cpp: tests/fixtures/rows.c
 
 $(TESTS)/rows_no_proc: tests/fixtures/rows.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPUBENCH_PROC_SELF="/no/proc/self"' -o $@ $<
+	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c

@@ -298,6 +298,29 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
 #if defined(GPUBENCH_IMPLEMENTATION) && !defined(GPUBENCH_IMPLEMENTED)
 #define GPUBENCH_IMPLEMENTED
 
+/* The sections, in this order; each begins with a line of equals signs. Private
+ * names begin with gpb_ or GPB_: what begins with gpubench_ is for the user.
+ *
+ *   numbers and text              formatting and parsing in any locale, roots, random words
+ *   statistics                    quantiles, intervals of the median, dependence, drift
+ *   rows and CSV, schema 2        the columns, and a row as text
+ *   an index of texts             a hash table, for names that must not repeat
+ *   the handle                    what gpubench and a case being measured hold; a backend's table
+ *   memory of a case              allocations with guards, poison
+ *   backend: the host             functions, by the monotonic clock
+ *   backend: CUDA                 gate, sweep, events, graphs, NVML
+ *   rows on disk                  the journal, and FILE.partial
+ *   a case that ends the process  exits, signals, timeouts; a fresh process goes on
+ *   measuring                     warm-up, batches, when to stop
+ *   from measurements to rows     statistics, rates and flags of a row
+ *   the samples' file             --samples
+ *   one group in one mode         members side by side, verification
+ *   the table                     what is printed
+ *   processes                     --runs
+ *   command line                  options, --help, --list
+ *   the public functions          what is declared above
+ */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -345,8 +368,8 @@ extern "C" {
 
 /* Measured to learn what the method itself costs: as cold as a case's function,
  * so on a page of its own, and compiled as those are, so in front of the pragmas. */
-__attribute__((aligned(4096))) static int gpubench_run_nothing(void *context,
-                                                               gpubench_stream stream)
+__attribute__((aligned(4096))) static int gpb_run_nothing(void *context,
+                                                          gpubench_stream stream)
 {
     (void)context;
     (void)stream;
@@ -366,11 +389,11 @@ __attribute__((aligned(4096))) static int gpubench_run_nothing(void *context,
 #pragma GCC optimize("Og")
 #endif
 
-#define GPUBENCH_COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+#define GPB_COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* ==== numbers and text ==================================================== */
 
-static double gpubench_now_s(void)
+static double gpb_now_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -378,7 +401,7 @@ static double gpubench_now_s(void)
 }
 
 /* No clock that is used here resolves less than a nanosecond. */
-static double gpubench_round_to_ns(double us)
+static double gpb_round_to_ns(double us)
 {
     return (double)(uint64_t)(us * 1e3 + 0.5) / 1e3;
 }
@@ -386,7 +409,7 @@ static double gpubench_round_to_ns(double us)
 /* By bits: with -ffast-math compilers take comparisons with NaN for constants.
  * They could still see through the bits to what they know of the number, but
  * not through a volatile. */
-static uint64_t gpubench_magnitude(double value)
+static uint64_t gpb_magnitude(double value)
 {
     uint64_t bits;
     volatile uint64_t seen;
@@ -395,14 +418,14 @@ static uint64_t gpubench_magnitude(double value)
     return seen & (UINT64_MAX >> 1);
 }
 
-#define GPUBENCH_INFINITY_BITS ((uint64_t)0x7ff << 52)
+#define GPB_INFINITY_BITS ((uint64_t)0x7ff << 52)
 
-static int gpubench_is_finite(double value)
+static int gpb_is_finite(double value)
 {
-    return gpubench_magnitude(value) < GPUBENCH_INFINITY_BITS;
+    return gpb_magnitude(value) < GPB_INFINITY_BITS;
 }
 
-static double gpubench_nan(void)
+static double gpb_nan(void)
 {
     const uint64_t bits = (uint64_t)0xfff << 51;
     double value;
@@ -412,14 +435,14 @@ static double gpubench_nan(void)
 
 /* Newton's iteration from above: the header must not make its users link libm.
  * Infinity is its own root, NaN and what is below 0 have none. */
-static double gpubench_sqrt(double x)
+static double gpb_sqrt(double x)
 {
     double root = x > 1 ? x : 1;
-    if (gpubench_magnitude(x) == 0)
+    if (gpb_magnitude(x) == 0)
         return 0;
-    if (gpubench_magnitude(x) > GPUBENCH_INFINITY_BITS || x < 0)
-        return gpubench_nan();
-    if (!gpubench_is_finite(x))
+    if (gpb_magnitude(x) > GPB_INFINITY_BITS || x < 0)
+        return gpb_nan();
+    if (!gpb_is_finite(x))
         return x;
     for (;;) {
         volatile double next = 0.5 * (root + x / root);
@@ -430,7 +453,7 @@ static double gpubench_sqrt(double x)
 }
 
 /* The process is out of memory for its own bookkeeping: nothing can be saved. */
-static void *gpubench_must(void *memory)
+static void *gpb_must(void *memory)
 {
     if (!memory) {
         fputs("gpubench: out of host memory\n", stderr);
@@ -441,17 +464,17 @@ static void *gpubench_must(void *memory)
 
 /* Makes room for one more element in an array of count that grows one by one:
  * whenever count is a power of two, for twice as many. */
-static void *gpubench_grow(void *array, size_t count, size_t element_bytes)
+static void *gpb_grow(void *array, size_t count, size_t element_bytes)
 {
     if ((count & (count - 1)) != 0)
         return array;
-    return gpubench_must(realloc(array, (count ? 2 * count : 1) * element_bytes));
+    return gpb_must(realloc(array, (count ? 2 * count : 1) * element_bytes));
 }
 
-static char *gpubench_duplicate(const char *text)
+static char *gpb_duplicate(const char *text)
 {
     size_t bytes = strlen(text ? text : "") + 1;
-    return (char *)memcpy(gpubench_must(malloc(bytes)), text ? text : "", bytes);
+    return (char *)memcpy(gpb_must(malloc(bytes)), text ? text : "", bytes);
 }
 
 void gpubench_format_number(double value, char *text)
@@ -459,7 +482,7 @@ void gpubench_format_number(double value, char *text)
     int digits;
     char *at;
     text[0] = '\0';
-    if (!gpubench_is_finite(value))
+    if (!gpb_is_finite(value))
         return;
     for (digits = 15; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -496,7 +519,7 @@ int gpubench_parse_number(const char *text, double *value)
     snprintf(local, sizeof local, "%.*s%s%s", (int)whole, text, text[whole] == '.' ? point : "",
              text + whole + (text[whole] == '.' ? 1 : 0));
     parsed = strtod(local, &end);
-    if (*end != '\0' || !gpubench_is_finite(parsed))
+    if (*end != '\0' || !gpb_is_finite(parsed))
         return -1;
     *value = parsed;
     return 0;
@@ -520,7 +543,7 @@ int gpubench_parse_count(const char *text, uint64_t *value)
 
 /* splitmix64 (Steele, Lea and Flood, OOPSLA 2014): one step of a generator
  * whose whole state is one word. */
-static uint64_t gpubench_random(uint64_t *state)
+static uint64_t gpb_random(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -530,7 +553,7 @@ static uint64_t gpubench_random(uint64_t *state)
 
 /* ==== statistics ========================================================== */
 
-static int gpubench_compare_doubles(const void *left, const void *right)
+static int gpb_compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -546,12 +569,12 @@ double gpubench_quantile(const double *sorted, size_t count, double p)
 }
 
 /* The ranks where dependence samples count as one. */
-static void gpubench_dependent_ranks(size_t count, double dependence, size_t *low, size_t *high)
+static void gpb_dependent_ranks(size_t count, double dependence, size_t *low, size_t *high)
 {
     size_t outside = 0; /* how many values may be left out on each side */
     if (count > 64 || dependence > 1) {
         /* 1.96 * sqrt(n) / 2, and a continuity correction */
-        double half_width = 0.98 * gpubench_sqrt((double)count * dependence) - 0.5;
+        double half_width = 0.98 * gpb_sqrt((double)count * dependence) - 0.5;
         outside = half_width < (double)count / 2 ? (size_t)((double)count / 2 - half_width) : 0;
     } else {
         double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
@@ -570,25 +593,25 @@ static void gpubench_dependent_ranks(size_t count, double dependence, size_t *lo
 
 void gpubench_median_ranks(size_t count, size_t *low, size_t *high)
 {
-    gpubench_dependent_ranks(count, 1, low, high);
+    gpb_dependent_ranks(count, 1, low, high);
 }
 
 int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 {
     double sum = 0, squares = 0;
     size_t i, low, high;
-    for (i = 0; i < count && gpubench_is_finite(samples[i]); i++)
+    for (i = 0; i < count && gpb_is_finite(samples[i]); i++)
         continue;
     if (count == 0 || i < count)
         return -1;
-    qsort(samples, count, sizeof *samples, gpubench_compare_doubles);
+    qsort(samples, count, sizeof *samples, gpb_compare_doubles);
     for (i = 0; i < count; i++)
         sum += samples[i] - samples[0]; /* around the minimum: equal samples give exactly 0 */
     out->count = count;
     out->mean = samples[0] + sum / (double)count;
     for (i = 0; i < count; i++)
         squares += (samples[i] - out->mean) * (samples[i] - out->mean);
-    out->stddev = count > 1 ? gpubench_sqrt(squares / (double)(count - 1)) : 0;
+    out->stddev = count > 1 ? gpb_sqrt(squares / (double)(count - 1)) : 0;
     out->min = samples[0];
     out->max = samples[count - 1];
     out->p5 = gpubench_quantile(samples, count, 0.05);
@@ -603,9 +626,9 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
     return 0;
 }
 
-static double gpubench_dependence_around(double median, const double *samples, size_t count)
+static double gpb_dependence_around(double median, const double *samples, size_t count)
 {
-    size_t batches = (size_t)gpubench_sqrt((double)count), length = count / batches, batch, i;
+    size_t batches = (size_t)gpb_sqrt((double)count), length = count / batches, batch, i;
     double sum = 0, squares = 0, batch_squares = 0, mean, variance, dependence;
     if (count < 64)
         return 1;
@@ -631,10 +654,10 @@ static double gpubench_dependence_around(double median, const double *samples, s
 
 /* The same as gpubench_describe, of samples in the order of measuring, which
  * stay so. *dependence is what the interval is widened by; 0 asks for theirs. */
-static int gpubench_describe_in_order(const double *samples, size_t count, gpubench_statistics *out,
-                                      double *dependence)
+static int gpb_describe_in_order(const double *samples, size_t count, gpubench_statistics *out,
+                                 double *dependence)
 {
-    double *sorted = (double *)gpubench_must(malloc((count + 1) * sizeof *sorted));
+    double *sorted = (double *)gpb_must(malloc((count + 1) * sizeof *sorted));
     size_t low, high;
     int code;
     if (count > 0)
@@ -642,8 +665,8 @@ static int gpubench_describe_in_order(const double *samples, size_t count, gpube
     code = gpubench_describe(sorted, count, out);
     if (code == 0) {
         if (*dependence <= 0)
-            *dependence = gpubench_dependence_around(out->median, samples, count);
-        gpubench_dependent_ranks(count, *dependence, &low, &high);
+            *dependence = gpb_dependence_around(out->median, samples, count);
+        gpb_dependent_ranks(count, *dependence, &low, &high);
         out->ci95_low = sorted[low];
         out->ci95_high = sorted[high];
     }
@@ -655,46 +678,46 @@ double gpubench_dependence(const double *samples_in_order, size_t count)
 {
     gpubench_statistics statistics;
     double dependence = 0;
-    int code = gpubench_describe_in_order(samples_in_order, count, &statistics, &dependence);
+    int code = gpb_describe_in_order(samples_in_order, count, &statistics, &dependence);
     return code == 0 ? dependence : 1;
 }
 
 /* How much they depend on each other beside a drift: around each fifth's own
  * median. 0 if one of them is no finite number. */
-static double gpubench_dependence_in_fifths(const double *samples, size_t count)
+static double gpb_dependence_in_fifths(const double *samples, size_t count)
 {
-    double *rests = (double *)gpubench_must(malloc((count + 1) * sizeof *rests));
+    double *rests = (double *)gpb_must(malloc((count + 1) * sizeof *rests));
     size_t fifth = count / 5, part, i;
     double dependence = 0;
     int code = 0;
     for (part = 0; part < 5 && code == 0; part++) {
         gpubench_statistics statistics;
         dependence = 1;
-        code = gpubench_describe_in_order(samples + part * fifth, fifth, &statistics, &dependence);
+        code = gpb_describe_in_order(samples + part * fifth, fifth, &statistics, &dependence);
         for (i = part * fifth; i < (part + 1) * fifth && code == 0; i++)
             rests[i] = samples[i] - statistics.median;
     }
-    dependence = code == 0 ? gpubench_dependence_around(0, rests, 5 * fifth) : 0;
+    dependence = code == 0 ? gpb_dependence_around(0, rests, 5 * fifth) : 0;
     free(rests);
     return dependence;
 }
 
 /* The first fifth of the samples, and the last. -1 if there is none. */
-static int gpubench_describe_ends(const double *samples, size_t count, gpubench_statistics *first,
-                                  gpubench_statistics *last)
+static int gpb_describe_ends(const double *samples, size_t count, gpubench_statistics *first,
+                             gpubench_statistics *last)
 {
     size_t fifth = count / 5;
-    double dependence = count < 20 ? 0 : gpubench_dependence_in_fifths(samples, count);
+    double dependence = count < 20 ? 0 : gpb_dependence_in_fifths(samples, count);
     if (dependence <= 0)
         return -1;
-    gpubench_describe_in_order(samples, fifth, first, &dependence);
-    return gpubench_describe_in_order(samples + count - fifth, fifth, last, &dependence);
+    gpb_describe_in_order(samples, fifth, first, &dependence);
+    return gpb_describe_in_order(samples + count - fifth, fifth, last, &dependence);
 }
 
 double gpubench_drift(const double *samples_in_order, size_t count)
 {
     gpubench_statistics first, last;
-    if (gpubench_describe_ends(samples_in_order, count, &first, &last) != 0 || first.median <= 0)
+    if (gpb_describe_ends(samples_in_order, count, &first, &last) != 0 || first.median <= 0)
         return 0;
     return last.median / first.median - 1;
 }
@@ -704,14 +727,14 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
     gpubench_statistics first, last;
     double drift = gpubench_drift(samples_in_order, count);
     return (drift > 0.01 || drift < -0.01) && count / 5 >= 6 &&
-           gpubench_describe_ends(samples_in_order, count, &first, &last) == 0 &&
+           gpb_describe_ends(samples_in_order, count, &first, &last) == 0 &&
            (first.ci95_high < last.ci95_low || last.ci95_high < first.ci95_low);
 }
 
 /* ==== rows and CSV, schema 2 ============================================== */
 
 /* The last one, share_of_peak, is for the table and is not written to files. */
-#define GPUBENCH_COLUMNS(X)                                                                     \
+#define GPB_COLUMNS(X)                                                                          \
     X(schema) X(suite) X(case) X(variant) X(backend) X(dtype) X(params) X(mode)                 \
     X(campaign) X(run) X(order) X(status) X(flags)                                              \
     X(samples) X(batch) X(warmup) X(min_us) X(p5_us) X(p25_us) X(median_us) X(p75_us) X(p95_us) \
@@ -723,56 +746,56 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
     X(power_limit_w) X(driver) X(cuda_runtime) X(cpu)                                           \
     X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(share_of_peak)
 
-#define GPUBENCH_ENUM(name) GPUBENCH_COLUMN_##name,
-#define GPUBENCH_TEXT(name) #name,
-enum { GPUBENCH_COLUMNS(GPUBENCH_ENUM) GPUBENCH_COLUMN_COUNT };
-enum { GPUBENCH_FILE_COLUMNS = GPUBENCH_COLUMN_share_of_peak };
-static const char *const gpubench_column_names[] = {GPUBENCH_COLUMNS(GPUBENCH_TEXT)};
+#define GPB_ENUM(name) GPB_COLUMN_##name,
+#define GPB_TEXT(name) #name,
+enum { GPB_COLUMNS(GPB_ENUM) GPB_COLUMN_COUNT };
+enum { GPB_FILE_COLUMNS = GPB_COLUMN_share_of_peak };
+static const char *const gpb_column_names[] = {GPB_COLUMNS(GPB_TEXT)};
 
-typedef struct gpubench_row {
-    char *fields[GPUBENCH_COLUMN_COUNT]; /* NULL: does not apply */
-} gpubench_row;
+typedef struct gpb_row {
+    char *fields[GPB_COLUMN_COUNT]; /* NULL: does not apply */
+} gpb_row;
 
-static void gpubench_set_text(gpubench_row *row, int column, const char *text)
+static void gpb_set_text(gpb_row *row, int column, const char *text)
 {
     free(row->fields[column]);
-    row->fields[column] = text && *text ? gpubench_duplicate(text) : NULL;
+    row->fields[column] = text && *text ? gpb_duplicate(text) : NULL;
 }
 
-static void gpubench_set_number(gpubench_row *row, int column, double value)
+static void gpb_set_number(gpb_row *row, int column, double value)
 {
     char text[32];
     gpubench_format_number(value, text);
-    gpubench_set_text(row, column, text);
+    gpb_set_text(row, column, text);
 }
 
-static void gpubench_set_count(gpubench_row *row, int column, uint64_t value)
+static void gpb_set_count(gpb_row *row, int column, uint64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    gpubench_set_text(row, column, text);
+    gpb_set_text(row, column, text);
 }
 
-static const char *gpubench_text(const gpubench_row *row, int column)
+static const char *gpb_text(const gpb_row *row, int column)
 {
     return row->fields[column] ? row->fields[column] : "";
 }
 
-static double gpubench_number(const gpubench_row *row, int column)
+static double gpb_number(const gpb_row *row, int column)
 {
     double value = 0;
-    return gpubench_parse_number(gpubench_text(row, column), &value) == 0 ? value : 0;
+    return gpubench_parse_number(gpb_text(row, column), &value) == 0 ? value : 0;
 }
 
-static void gpubench_free_row(gpubench_row *row)
+static void gpb_free_row(gpb_row *row)
 {
     int column;
-    for (column = 0; column < GPUBENCH_COLUMN_COUNT; column++)
+    for (column = 0; column < GPB_COLUMN_COUNT; column++)
         free(row->fields[column]);
 }
 
 /* RFC 4180: quoted when it must be, inner quotes doubled. */
-static void gpubench_write_field(FILE *file, const char *text)
+static void gpb_write_field(FILE *file, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, file);
@@ -787,34 +810,34 @@ static void gpubench_write_field(FILE *file, const char *text)
     putc('"', file);
 }
 
-static void gpubench_write_row(FILE *file, const gpubench_row *row, int columns)
+static void gpb_write_row(FILE *file, const gpb_row *row, int columns)
 {
     int column;
     for (column = 0; column < columns; column++) {
         if (column > 0)
             putc(',', file);
-        gpubench_write_field(file, gpubench_text(row, column));
+        gpb_write_field(file, gpb_text(row, column));
     }
     putc('\n', file);
 }
 
-static void gpubench_write_header(FILE *file)
+static void gpb_write_header(FILE *file)
 {
     int column;
-    for (column = 0; column < GPUBENCH_FILE_COLUMNS; column++)
-        fprintf(file, "%s%s", column ? "," : "", gpubench_column_names[column]);
+    for (column = 0; column < GPB_FILE_COLUMNS; column++)
+        fprintf(file, "%s%s", column ? "," : "", gpb_column_names[column]);
     putc('\n', file);
 }
 
-/* Reads one row that gpubench_write_row wrote. 0 at the end of the file. */
-static int gpubench_read_row(FILE *file, gpubench_row *row)
+/* Reads one row that gpb_write_row wrote. 0 at the end of the file. */
+static int gpb_read_row(FILE *file, gpb_row *row)
 {
     int column = 0, quoted = 0, c = getc(file);
     size_t length = 0, capacity = 64;
     char *field;
     if (c == EOF)
         return 0;
-    field = (char *)gpubench_must(malloc(capacity));
+    field = (char *)gpb_must(malloc(capacity));
     for (; c != EOF; c = getc(file)) {
         if (c == '"') {
             int next = quoted ? getc(file) : 0;
@@ -829,15 +852,15 @@ static int gpubench_read_row(FILE *file, gpubench_row *row)
             }
         } else if (!quoted && (c == ',' || c == '\n')) {
             field[length] = '\0';
-            if (column < GPUBENCH_COLUMN_COUNT)
-                gpubench_set_text(row, column++, field);
+            if (column < GPB_COLUMN_COUNT)
+                gpb_set_text(row, column++, field);
             length = 0;
             if (c == '\n')
                 break;
             continue;
         }
         if (length + 1 == capacity)
-            field = (char *)gpubench_must(realloc(field, capacity *= 2));
+            field = (char *)gpb_must(realloc(field, capacity *= 2));
         field[length++] = (char)c;
     }
     free(field);
@@ -848,15 +871,15 @@ static int gpubench_read_row(FILE *file, gpubench_row *row)
 
 /* Which number each of many texts has: a hash table with open addressing, at
  * most half full. */
-typedef struct gpubench_index {
+typedef struct gpb_index {
     char **keys; /* its own; NULL: a free place */
     size_t *values, capacity, count;
-} gpubench_index;
+} gpb_index;
 
-#define GPUBENCH_NOWHERE SIZE_MAX
+#define GPB_NOWHERE SIZE_MAX
 
 /* FNV-1a (Fowler, Noll and Vo): where the search for a key starts. */
-static size_t gpubench_index_place(const gpubench_index *index, const char *key)
+static size_t gpb_index_place(const gpb_index *index, const char *key)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     const char *at;
@@ -869,16 +892,16 @@ static size_t gpubench_index_place(const gpubench_index *index, const char *key)
     return place;
 }
 
-static void gpubench_index_grow(gpubench_index *index)
+static void gpb_index_grow(gpb_index *index)
 {
-    gpubench_index old = *index;
+    gpb_index old = *index;
     size_t i;
     index->capacity = old.capacity ? 2 * old.capacity : 64;
-    index->keys = (char **)gpubench_must(calloc(index->capacity, sizeof *index->keys));
-    index->values = (size_t *)gpubench_must(calloc(index->capacity, sizeof *index->values));
+    index->keys = (char **)gpb_must(calloc(index->capacity, sizeof *index->keys));
+    index->values = (size_t *)gpb_must(calloc(index->capacity, sizeof *index->values));
     for (i = 0; i < old.capacity; i++)
         if (old.keys[i]) {
-            size_t place = gpubench_index_place(index, old.keys[i]);
+            size_t place = gpb_index_place(index, old.keys[i]);
             index->keys[place] = old.keys[i];
             index->values[place] = old.values[i];
         }
@@ -886,27 +909,27 @@ static void gpubench_index_grow(gpubench_index *index)
     free(old.values);
 }
 
-/* The value of the first that was added under this key, or GPUBENCH_NOWHERE. */
-static size_t gpubench_index_find(const gpubench_index *index, const char *key)
+/* The value of the first that was added under this key, or GPB_NOWHERE. */
+static size_t gpb_index_find(const gpb_index *index, const char *key)
 {
-    size_t place = index->capacity ? gpubench_index_place(index, key) : 0;
-    return index->capacity && index->keys[place] ? index->values[place] : GPUBENCH_NOWHERE;
+    size_t place = index->capacity ? gpb_index_place(index, key) : 0;
+    return index->capacity && index->keys[place] ? index->values[place] : GPB_NOWHERE;
 }
 
-static void gpubench_index_add(gpubench_index *index, const char *key, size_t value)
+static void gpb_index_add(gpb_index *index, const char *key, size_t value)
 {
     size_t place;
     if (2 * (index->count + 1) > index->capacity)
-        gpubench_index_grow(index);
-    place = gpubench_index_place(index, key);
+        gpb_index_grow(index);
+    place = gpb_index_place(index, key);
     if (index->keys[place])
         return;
-    index->keys[place] = gpubench_duplicate(key);
+    index->keys[place] = gpb_duplicate(key);
     index->values[place] = value;
     index->count++;
 }
 
-static void gpubench_index_free(gpubench_index *index)
+static void gpb_index_free(gpb_index *index)
 {
     size_t i;
     for (i = 0; i < index->capacity; i++)
@@ -917,22 +940,22 @@ static void gpubench_index_free(gpubench_index *index)
 
 /* ==== the handle ========================================================== */
 
-typedef struct gpubench_item {
+typedef struct gpb_item {
     gpubench_case one;
     size_t group;
     char *key; /* what --list prints and --filter matches */
-} gpubench_item;
+} gpb_item;
 
 /* The row of a case that ends the process: made before the case may do so, so
  * that what is left to do then needs no memory. The reason goes in at split. */
-typedef struct gpubench_guilty {
-    char *text; /* with room for GPUBENCH_REASON_BYTES more */
+typedef struct gpb_guilty {
+    char *text; /* with room for GPB_REASON_BYTES more */
     size_t bytes, split;
-} gpubench_guilty;
+} gpb_guilty;
 
 /* A case while it is measured in one mode. */
-typedef struct gpubench_live {
-    const gpubench_item *item;
+typedef struct gpb_live {
+    const gpb_item *item;
     unsigned mode;
     const char *status; /* NULL while nothing went wrong */
     char reason[256], flags[512];
@@ -950,28 +973,28 @@ typedef struct gpubench_live {
     uint64_t device_bytes, needed_bytes, free_bytes;
     double sm_mhz, mem_mhz, temperature_c, power_w, energy_mj;
     void *graph; /* the backend's: what graph mode replays */
-    gpubench_guilty guilty;
-} gpubench_live;
+    gpb_guilty guilty;
+} gpb_live;
 
-typedef struct gpubench_allocation {
-    struct gpubench_allocation *next;
-    gpubench_live *owner;
+typedef struct gpb_allocation {
+    struct gpb_allocation *next;
+    gpb_live *owner;
     unsigned char *base; /* guard zone, then the caller's bytes, then guard zone */
     size_t bytes;
     int kind;
-} gpubench_allocation;
+} gpb_allocation;
 
 /* Memory that gpubench_output named. */
-typedef struct gpubench_output_range {
-    struct gpubench_output_range *next;
-    gpubench_live *owner;
+typedef struct gpb_output_range {
+    struct gpb_output_range *next;
+    gpb_live *owner;
     void *memory;
     size_t bytes;
-} gpubench_output_range;
+} gpb_output_range;
 
 /* What differs between a GPU and the host. Codes are the case's: 0, positive
  * API errors, negative GPUBENCH_ statuses. */
-typedef struct gpubench_backend {
+typedef struct gpb_backend {
     const char *name;
     int (*choose)(gpubench *bench); /* what to measure: 0, or 2 after a message */
     int (*open)(gpubench *bench);   /* prepares it: 0, or 2 after a message */
@@ -982,39 +1005,39 @@ typedef struct gpubench_backend {
     int (*copy)(void *destination, const void *source, size_t bytes);
     int (*fill)(void *destination, int byte, size_t bytes, int kind);
     uint64_t (*free_bytes)(void);
-    int (*begin)(gpubench *bench, gpubench_live *live); /* first execution, guards, capture */
-    int (*sample)(gpubench *bench, gpubench_live *live, double *us);
+    int (*begin)(gpubench *bench, gpb_live *live); /* first execution, guards, capture */
+    int (*sample)(gpubench *bench, gpb_live *live, double *us);
     int (*finish)(gpubench *bench); /* waits for everything; errors nobody looked at */
-    void (*end)(gpubench_live *live);                   /* undoes begin */
+    void (*end)(gpb_live *live);                   /* undoes begin */
     int (*alive)(gpubench *bench);                      /* after an error: can it go on? */
     const char *(*error_name)(int code);
     const char *(*error_string)(int code);
-    void (*read_state)(gpubench *bench, gpubench_live *live);
-    int (*measure_energy)(gpubench *bench, gpubench_live *live); /* 0 or a code */
-} gpubench_backend;
+    void (*read_state)(gpubench *bench, gpb_live *live);
+    int (*measure_energy)(gpubench *bench, gpb_live *live); /* 0 or a code */
+} gpb_backend;
 
 /* What the columns say of the machine; empty or 0 where unknown. */
-typedef struct gpubench_machine {
+typedef struct gpb_machine {
     char device[256], uuid[64], pci[32], compute_capability[16], driver[96], cuda_runtime[16];
     char cpu[256];
     int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
-} gpubench_machine;
+} gpb_machine;
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
-#define GPUBENCH_STREAMS 28
+#define GPB_STREAMS 28
 
-typedef struct gpubench_settings {
+typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *samples, *campaign;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
     int list, energy, quiet, profile;
     unsigned modes;
-} gpubench_settings;
+} gpb_settings;
 
 /* Where finished rows go at once, as CSV. */
-typedef struct gpubench_journal {
+typedef struct gpb_journal {
     int file;      /* -1: nowhere */
     int is_stream; /* somebody else's: it keeps its name and its length */
     char *path;    /* what it is to be called; NULL: not this process's to name */
@@ -1023,43 +1046,43 @@ typedef struct gpubench_journal {
     int old;       /* the file that it will replace, locked; -1: none */
     size_t rows;
     int error; /* errno of the first row that could not be written */
-} gpubench_journal;
+} gpb_journal;
 
 /* How to become a fresh process of the same program. */
-typedef struct gpubench_restart {
+typedef struct gpb_restart {
     const char *why_not; /* NULL: it can be done */
     char *program, **command, **environment;
     char *command_text;
     char **next_environment; /* the same and what the fresh process is told */
     char *told[4];
     sigset_t mask;
-} gpubench_restart;
+} gpb_restart;
 
 struct gpubench {
     char *suite;
     char **argv;
-    gpubench_settings settings;
+    gpb_settings settings;
     regex_t filter;
     int has_filter, refused, device_chosen, device_open, lost, failed;
     int calibrating; /* what the method costs is measured, not a case */
-    const gpubench_backend *backend;
-    gpubench_machine machine;
+    const gpb_backend *backend;
+    gpb_machine machine;
     /* By the same method, for each mode: two events with nothing between them, a
      * memset of 4 bytes, an empty kernel (CPU: an empty function). 0: unknown. */
     double nothing_us[GPUBENCH_DIRTY + 1], memset_us[GPUBENCH_DIRTY + 1];
     double overhead_us[GPUBENCH_DIRTY + 1];
     double clock_step_us; /* the smallest difference that was seen between two times */
-    gpubench_item *items;
+    gpb_item *items;
     size_t item_count, group_count, filtered_out;
     size_t groups_done; /* by gpubench_run so far */
-    gpubench_row *rows;
+    gpb_row *rows;
     size_t row_count, rows_imported;
     uint64_t order; /* rows of this run so far */
-    gpubench_live *current; /* whose setup, run or verify is executing */
-    gpubench_allocation *allocations;
-    gpubench_output_range *outputs;
-    gpubench_index item_keys; /* of items by key */
-    gpubench_index row_keys;  /* of the first rows_indexed rows */
+    gpb_live *current; /* whose setup, run or verify is executing */
+    gpb_allocation *allocations;
+    gpb_output_range *outputs;
+    gpb_index item_keys; /* of items by key */
+    gpb_index row_keys;  /* of the first rows_indexed rows */
     size_t rows_indexed;
     char *samples_path; /* what --samples names, links followed, or NULL */
     char *samples_temporary; /* where all processes of one invocation gather them */
@@ -1070,17 +1093,17 @@ struct gpubench {
     int rows_error;  /* errno of the first row that could not be written there */
     unsigned ordinal;   /* the how manieth handle of its process */
     uint64_t most_rows; /* that the queue can give in this run */
-    gpubench_journal journal;
-    gpubench_restart restart;
+    gpb_journal journal;
+    gpb_restart restart;
     char campaign[64];
     double last_progress_s;
     void *device_state; /* the backend's */
 };
 
-static void gpubench_keep_watch(const gpubench *bench, double now_s);
+static void gpb_keep_watch(const gpubench *bench, double now_s);
 
 GPUBENCH_PRINTF(2, 0)
-static void gpubench_complain(const gpubench *bench, const char *format, va_list arguments)
+static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
 {
     fprintf(stderr, "%s: ", bench->suite);
     vfprintf(stderr, format, arguments);
@@ -1088,11 +1111,11 @@ static void gpubench_complain(const gpubench *bench, const char *format, va_list
 }
 
 GPUBENCH_PRINTF(2, 3)
-static void gpubench_message(const gpubench *bench, const char *format, ...)
+static void gpb_message(const gpubench *bench, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    gpubench_complain(bench, format, arguments);
+    gpb_complain(bench, format, arguments);
     va_end(arguments);
 }
 
@@ -1100,13 +1123,13 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    gpubench_complain(bench, format, arguments);
+    gpb_complain(bench, format, arguments);
     va_end(arguments);
     bench->refused = 1;
 }
 
 /* Appends a word; blanks inside become '_', because flags are separated by them. */
-static void gpubench_add_flag(gpubench_live *live, const char *word)
+static void gpb_add_flag(gpb_live *live, const char *word)
 {
     size_t length = strlen(live->flags), i;
     if (length + strlen(word) + 2 > sizeof live->flags)
@@ -1124,10 +1147,10 @@ static void gpubench_add_flag(gpubench_live *live, const char *word)
 void gpubench_flag(gpubench *bench, const char *word)
 {
     if (bench->current)
-        gpubench_add_flag(bench->current, word);
+        gpb_add_flag(bench->current, word);
 }
 
-static const char *gpubench_status_word(int code)
+static const char *gpb_status_word(int code)
 {
     switch (code) {
     case GPUBENCH_OOM: return "oom";
@@ -1151,9 +1174,9 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 
 int gpubench_check(gpubench *bench, double error, double tolerance)
 {
-    gpubench_live *live = bench->current;
-    int error_is_one = gpubench_is_finite(error) && error >= 0;
-    int tolerance_is_one = gpubench_is_finite(tolerance) && tolerance >= 0;
+    gpb_live *live = bench->current;
+    int error_is_one = gpb_is_finite(error) && error >= 0;
+    int tolerance_is_one = gpb_is_finite(tolerance) && tolerance >= 0;
     int fine = error_is_one && tolerance_is_one && error <= tolerance;
     if (live && !live->check_failed &&
         (!fine || !live->checked || error * live->tolerance > live->max_error * tolerance)) {
@@ -1172,7 +1195,7 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
 }
 
 /* Ends a case with what code means. stage: what it was doing. */
-static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const char *stage)
+static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *stage)
 {
     const char *own = NULL;
     if (code == GPUBENCH_OOM && live->allocation_error)
@@ -1181,7 +1204,7 @@ static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const
         own = live->item->one.error_string(code);
     if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
         code = GPUBENCH_OOM;
-    live->status = gpubench_status_word(code);
+    live->status = gpb_status_word(code);
     live->done = 1;
     if (code == GPUBENCH_OOM && live->free_bytes == 0)
         live->free_bytes = bench->backend->free_bytes();
@@ -1199,12 +1222,12 @@ static void gpubench_blame(gpubench *bench, gpubench_live *live, int code, const
 
 /* ==== memory of a case ==================================================== */
 
-enum { GPUBENCH_GUARD_BYTES = 512, GPUBENCH_GUARD_BYTE = 0xa5 };
+enum { GPB_GUARD_BYTES = 512, GPB_GUARD_BYTE = 0xa5 };
 
 /* Why gpubench_alloc gives NULL: no memory, or an error that only shows here. */
-static void gpubench_note_starved(gpubench *bench, int code, size_t bytes)
+static void gpb_note_starved(gpubench *bench, int code, size_t bytes)
 {
-    gpubench_live *live = bench->current;
+    gpb_live *live = bench->current;
     if (code != GPUBENCH_OOM) {
         live->allocation_error = code;
         return;
@@ -1217,8 +1240,8 @@ static void gpubench_note_starved(gpubench *bench, int code, size_t bytes)
 
 void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
 {
-    const gpubench_backend *backend = bench->backend;
-    gpubench_allocation *made;
+    const gpb_backend *backend = bench->backend;
+    gpb_allocation *made;
     void *memory = NULL;
     unsigned char *base;
     int code = GPUBENCH_OOM;
@@ -1226,21 +1249,21 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
         gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
         return NULL;
     }
-    if (bytes <= SIZE_MAX - 2 * GPUBENCH_GUARD_BYTES)
-        code = backend->allocate(bytes + 2 * GPUBENCH_GUARD_BYTES, kind, &memory);
+    if (bytes <= SIZE_MAX - 2 * GPB_GUARD_BYTES)
+        code = backend->allocate(bytes + 2 * GPB_GUARD_BYTES, kind, &memory);
     base = (unsigned char *)memory;
     if (code == 0)
-        code = backend->fill(base, GPUBENCH_GUARD_BYTE, GPUBENCH_GUARD_BYTES, kind);
+        code = backend->fill(base, GPB_GUARD_BYTE, GPB_GUARD_BYTES, kind);
     if (code == 0)
-        code = backend->fill(base + GPUBENCH_GUARD_BYTES + bytes, GPUBENCH_GUARD_BYTE,
-                             GPUBENCH_GUARD_BYTES, kind);
+        code = backend->fill(base + GPB_GUARD_BYTES + bytes, GPB_GUARD_BYTE,
+                             GPB_GUARD_BYTES, kind);
     if (code != 0) {
         if (memory)
             backend->release(memory, kind);
-        gpubench_note_starved(bench, code, bytes);
+        gpb_note_starved(bench, code, bytes);
         return NULL;
     }
-    made = (gpubench_allocation *)gpubench_must(calloc(1, sizeof *made));
+    made = (gpb_allocation *)gpb_must(calloc(1, sizeof *made));
     made->owner = bench->current;
     made->base = base;
     made->bytes = bytes;
@@ -1249,7 +1272,7 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
     bench->allocations = made;
     if ((kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
         bench->current->device_bytes += bytes;
-    return base + GPUBENCH_GUARD_BYTES;
+    return base + GPB_GUARD_BYTES;
 }
 
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
@@ -1259,12 +1282,12 @@ int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t
 
 int gpubench_output(gpubench *bench, void *memory, size_t bytes)
 {
-    gpubench_output_range *made;
+    gpb_output_range *made;
     if (!bench->current) {
         gpubench_usage_error(bench, "gpubench_output outside a case's setup");
         return GPUBENCH_FAILED;
     }
-    made = (gpubench_output_range *)gpubench_must(calloc(1, sizeof *made));
+    made = (gpb_output_range *)gpb_must(calloc(1, sizeof *made));
     made->owner = bench->current;
     made->memory = memory;
     made->bytes = bytes;
@@ -1273,11 +1296,11 @@ int gpubench_output(gpubench *bench, void *memory, size_t bytes)
     return GPUBENCH_OK;
 }
 
-static void gpubench_forget_outputs(gpubench *bench, const gpubench_live *owner)
+static void gpb_forget_outputs(gpubench *bench, const gpb_live *owner)
 {
-    gpubench_output_range **link = &bench->outputs;
+    gpb_output_range **link = &bench->outputs;
     while (*link) {
-        gpubench_output_range *one = *link;
+        gpb_output_range *one = *link;
         if (one->owner == owner) {
             *link = one->next;
             free(one);
@@ -1287,12 +1310,12 @@ static void gpubench_forget_outputs(gpubench *bench, const gpubench_live *owner)
     }
 }
 
-static void gpubench_release_memory(gpubench *bench, const gpubench_live *owner)
+static void gpb_release_memory(gpubench *bench, const gpb_live *owner)
 {
-    gpubench_allocation **link = &bench->allocations;
-    gpubench_forget_outputs(bench, owner);
+    gpb_allocation **link = &bench->allocations;
+    gpb_forget_outputs(bench, owner);
     while (*link) {
-        gpubench_allocation *one = *link;
+        gpb_allocation *one = *link;
         if (one->owner != owner) {
             link = &one->next;
             continue;
@@ -1305,14 +1328,14 @@ static void gpubench_release_memory(gpubench *bench, const gpubench_live *owner)
 
 /* A verify that sees what an earlier run left behind could pass by accident.
  * owner NULL: the outputs of all cases that are set up. */
-static int gpubench_poison_outputs(gpubench *bench, const gpubench_live *owner)
+static int gpb_poison_outputs(gpubench *bench, const gpb_live *owner)
 {
-    const gpubench_allocation *one;
-    const gpubench_output_range *range;
+    const gpb_allocation *one;
+    const gpb_output_range *range;
     int code = 0;
     for (one = bench->allocations; one && code == 0; one = one->next)
         if ((!owner || one->owner == owner) && (one->kind & GPUBENCH_OUTPUT))
-            code = bench->backend->fill(one->base + GPUBENCH_GUARD_BYTES, 0xff, one->bytes,
+            code = bench->backend->fill(one->base + GPB_GUARD_BYTES, 0xff, one->bytes,
                                         one->kind);
     for (range = bench->outputs; range && code == 0; range = range->next)
         if (!owner || range->owner == owner)
@@ -1320,27 +1343,27 @@ static int gpubench_poison_outputs(gpubench *bench, const gpubench_live *owner)
     return code;
 }
 
-static int gpubench_guard_is_intact(gpubench *bench, const unsigned char *zone)
+static int gpb_guard_is_intact(gpubench *bench, const unsigned char *zone)
 {
-    unsigned char bytes[GPUBENCH_GUARD_BYTES];
+    unsigned char bytes[GPB_GUARD_BYTES];
     size_t i;
     if (bench->backend->copy(bytes, zone, sizeof bytes) != 0)
         return 0;
     for (i = 0; i < sizeof bytes; i++)
-        if (bytes[i] != GPUBENCH_GUARD_BYTE)
+        if (bytes[i] != GPB_GUARD_BYTE)
             return 0;
     return 1;
 }
 
-static int gpubench_check_guards(gpubench *bench, const gpubench_live *owner)
+static int gpb_check_guards(gpubench *bench, const gpb_live *owner)
 {
-    const gpubench_allocation *one;
+    const gpb_allocation *one;
     for (one = bench->allocations; one; one = one->next) {
         int before, after;
         if (one->owner != owner)
             continue;
-        before = gpubench_guard_is_intact(bench, one->base);
-        after = gpubench_guard_is_intact(bench, one->base + GPUBENCH_GUARD_BYTES + one->bytes);
+        before = gpb_guard_is_intact(bench, one->base);
+        after = gpb_guard_is_intact(bench, one->base + GPB_GUARD_BYTES + one->bytes);
         if (!before || !after)
             return gpubench_fail(bench, GPUBENCH_MISMATCH,
                                  "wrote out of bounds: %s a buffer of %llu bytes",
@@ -1351,7 +1374,7 @@ static int gpubench_check_guards(gpubench *bench, const gpubench_live *owner)
 
 /* ==== backend: the host =================================================== */
 
-static uint64_t gpubench_host_free_bytes(void)
+static uint64_t gpb_host_free_bytes(void)
 {
     char line[256];
     unsigned long long kib = 0;
@@ -1366,9 +1389,9 @@ static uint64_t gpubench_host_free_bytes(void)
 
 /* Linux hands out more than it has and kills whoever touches it, so ask
  * first, and touch every page now rather than inside a sample. */
-static int gpubench_host_allocate(size_t bytes, int kind, void **memory)
+static int gpb_host_allocate(size_t bytes, int kind, void **memory)
 {
-    uint64_t available = gpubench_host_free_bytes();
+    uint64_t available = gpb_host_free_bytes();
     (void)kind;
     *memory = NULL;
     if ((available > 0 && bytes > available) || posix_memalign(memory, 512, bytes) != 0)
@@ -1377,19 +1400,19 @@ static int gpubench_host_allocate(size_t bytes, int kind, void **memory)
     return 0;
 }
 
-static void gpubench_host_release(void *base, int kind)
+static void gpb_host_release(void *base, int kind)
 {
     (void)kind;
     free(base);
 }
 
-static int gpubench_host_copy(void *destination, const void *source, size_t bytes)
+static int gpb_host_copy(void *destination, const void *source, size_t bytes)
 {
     memcpy(destination, source, bytes);
     return 0;
 }
 
-static int gpubench_host_fill(void *destination, int byte, size_t bytes, int kind)
+static int gpb_host_fill(void *destination, int byte, size_t bytes, int kind)
 {
     (void)kind;
     memset(destination, byte, bytes);
@@ -1399,7 +1422,7 @@ static int gpubench_host_fill(void *destination, int byte, size_t bytes, int kin
 /* ---- the processor's name, from the text of /proc/cpuinfo ---- */
 
 /* Cores by implementer and part, as their manuals number them (MIDR_EL1). */
-static const struct { unsigned implementer, part; const char *name; } gpubench_arm_cores[] = {
+static const struct { unsigned implementer, part; const char *name; } gpb_arm_cores[] = {
     {0x41, 0xc07, "Cortex-A7"}, {0x41, 0xc09, "Cortex-A9"}, {0x41, 0xc0f, "Cortex-A15"},
     {0x41, 0xd02, "Cortex-A34"}, {0x41, 0xd03, "Cortex-A53"}, {0x41, 0xd04, "Cortex-A35"},
     {0x41, 0xd05, "Cortex-A55"}, {0x41, 0xd07, "Cortex-A57"}, {0x41, 0xd08, "Cortex-A72"},
@@ -1417,24 +1440,24 @@ static const struct { unsigned implementer, part; const char *name; } gpubench_a
     {0x61, 0x022, "M1 Icestorm"}, {0x61, 0x023, "M1 Firestorm"}, {0x61, 0x032, "M2 Blizzard"},
     {0x61, 0x033, "M2 Avalanche"}, {0xc0, 0xac3, "Ampere-1"}, {0xc0, 0xac4, "Ampere-1A"}};
 
-static const struct { unsigned code; const char *name; } gpubench_arm_implementers[] = {
+static const struct { unsigned code; const char *name; } gpb_arm_implementers[] = {
     {0x41, "Arm"}, {0x42, "Broadcom"}, {0x43, "Cavium"}, {0x46, "Fujitsu"}, {0x48, "HiSilicon"},
     {0x4e, "NVIDIA"}, {0x51, "Qualcomm"}, {0x53, "Samsung"}, {0x61, "Apple"},
     {0x6d, "Microsoft"}, {0xc0, "Ampere"}};
 
 /* Appends a core's name, unless it is there already: a big.LITTLE processor
  * has several. */
-static void gpubench_add_arm_core(char *name, size_t capacity, unsigned implementer, unsigned part)
+static void gpb_add_arm_core(char *name, size_t capacity, unsigned implementer, unsigned part)
 {
     const char *maker = NULL, *core = NULL;
     char text[64];
     size_t i, length = strlen(name);
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_arm_implementers); i++)
-        if (gpubench_arm_implementers[i].code == implementer)
-            maker = gpubench_arm_implementers[i].name;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_arm_cores); i++)
-        if (gpubench_arm_cores[i].implementer == implementer && gpubench_arm_cores[i].part == part)
-            core = gpubench_arm_cores[i].name;
+    for (i = 0; i < GPB_COUNT_OF(gpb_arm_implementers); i++)
+        if (gpb_arm_implementers[i].code == implementer)
+            maker = gpb_arm_implementers[i].name;
+    for (i = 0; i < GPB_COUNT_OF(gpb_arm_cores); i++)
+        if (gpb_arm_cores[i].implementer == implementer && gpb_arm_cores[i].part == part)
+            core = gpb_arm_cores[i].name;
     if (core)
         snprintf(text, sizeof text, "%s %s", maker, core);
     else
@@ -1450,7 +1473,7 @@ static void gpubench_add_arm_core(char *name, size_t capacity, unsigned implemen
 }
 
 /* Splits "key : value" in place; NULL for a line without a colon. */
-static char *gpubench_split_cpuinfo(char *line)
+static char *gpb_split_cpuinfo(char *line)
 {
     char *colon = strchr(line, ':'), *end = colon;
     if (!colon)
@@ -1464,19 +1487,19 @@ static char *gpubench_split_cpuinfo(char *line)
 
 /* The key that names the processor on x86, LoongArch, MIPS, RISC-V and POWER,
  * the best first: an emulated RISC-V has only "isa". */
-static int gpubench_rank_cpuinfo(const char *key)
+static int gpb_rank_cpuinfo(const char *key)
 {
     static const char *const keys[] = {"model name", "Model Name", "cpu model", "uarch", "cpu",
                                        "isa"};
     size_t i = 0;
-    while (i < GPUBENCH_COUNT_OF(keys) && strcmp(keys[i], key) != 0)
+    while (i < GPB_COUNT_OF(keys) && strcmp(keys[i], key) != 0)
         i++;
     return (int)i;
 }
 
 /* ARM's cores by their numbers, because what 32-bit kernels call model name is
  * the architecture's; s390 puts the machine's number behind "processor 0". */
-static void gpubench_parse_cpu_name(FILE *file, char *name, size_t capacity)
+static void gpb_parse_cpu_name(FILE *file, char *name, size_t capacity)
 {
     char line[512], cores[256] = "", machine[32];
     int best = INT_MAX;
@@ -1484,7 +1507,7 @@ static void gpubench_parse_cpu_name(FILE *file, char *name, size_t capacity)
     snprintf(name, capacity, "unknown CPU");
     while (fgets(line, sizeof line, file)) {
         int whole = strchr(line, '\n') != NULL, rank;
-        const char *value = gpubench_split_cpuinfo(line);
+        const char *value = gpb_split_cpuinfo(line);
         while (!whole && !feof(file))
             whole = getc(file) == '\n'; /* x86's flags are longer than a line */
         if (!value) {
@@ -1492,11 +1515,11 @@ static void gpubench_parse_cpu_name(FILE *file, char *name, size_t capacity)
                 return; /* the other processors of an x86 are the same */
             continue;
         }
-        rank = gpubench_rank_cpuinfo(line);
+        rank = gpb_rank_cpuinfo(line);
         if (!strcmp(line, "CPU implementer"))
             implementer = (unsigned)strtoul(value, NULL, 16);
         else if (!strcmp(line, "CPU part") && sscanf(value, "%x", &part) == 1)
-            gpubench_add_arm_core(cores, sizeof cores, implementer, part);
+            gpb_add_arm_core(cores, sizeof cores, implementer, part);
         else if (!strncmp(line, "processor ", 10) && best == INT_MAX &&
                  strstr(value, "machine = ") &&
                  sscanf(strstr(value, "machine = ") + 10, "%31[0-9A-Fa-f]", machine) == 1)
@@ -1510,28 +1533,28 @@ static void gpubench_parse_cpu_name(FILE *file, char *name, size_t capacity)
         snprintf(name, capacity, "%s", cores);
 }
 
-static void gpubench_read_cpu_name(char *name, size_t capacity)
+static void gpb_read_cpu_name(char *name, size_t capacity)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
     snprintf(name, capacity, "unknown CPU");
     if (!file)
         return;
-    gpubench_parse_cpu_name(file, name, capacity);
+    gpb_parse_cpu_name(file, name, capacity);
     fclose(file);
 }
 
 /* What --device cpu keeps: memory that a sweep reads, which pushes everything
  * else out of the caches, what was written there too. */
-typedef struct gpubench_host {
+typedef struct gpb_host {
     unsigned char *sweep; /* NULL until it is needed */
     size_t sweep_bytes;
     size_t most_line_bytes; /* of a case's memory that is flushed line by line */
     int has_clflushopt;
-} gpubench_host;
+} gpb_host;
 
 /* Bytes of the last cache level; 0 where nobody says. Linux's own list comes
  * first: in a virtual machine sysconf told of 256 MiB where there were 32. */
-static size_t gpubench_last_cache_bytes(void)
+static size_t gpb_last_cache_bytes(void)
 {
     unsigned long most = 0;
     int i;
@@ -1556,27 +1579,27 @@ static size_t gpubench_last_cache_bytes(void)
 /* The step of the monotonic clock in us; 0 if it stands still. A clock that
  * often says the same twice goes by its increments. One that never does is
  * finer than reading it takes: then by what the increments differ. */
-static double gpubench_find_clock_step(void)
+static double gpb_find_clock_step(void)
 {
-    double increments[64], before = gpubench_now_s(), start = before, step;
+    double increments[64], before = gpb_now_s(), start = before, step;
     size_t count = 0, i;
     uint64_t reads, most_reads = 50000000;
-    for (reads = 0; reads < most_reads && count < GPUBENCH_COUNT_OF(increments); reads++) {
-        double now = gpubench_now_s();
+    for (reads = 0; reads < most_reads && count < GPB_COUNT_OF(increments); reads++) {
+        double now = gpb_now_s();
         if (now > before)
-            increments[count++] = gpubench_round_to_ns((now - before) * 1e6);
+            increments[count++] = gpb_round_to_ns((now - before) * 1e6);
         before = now;
         if (count >= 3 && now - start > 0.002)
             break;
     }
     if (count == 0)
         return 0;
-    qsort(increments, count, sizeof *increments, gpubench_compare_doubles);
+    qsort(increments, count, sizeof *increments, gpb_compare_doubles);
     step = increments[count / 2];
     if ((double)reads > 1.1 * (double)count)
         return step;
     for (i = 1; i < count; i++) {
-        double difference = gpubench_round_to_ns(increments[i] - increments[i - 1]);
+        double difference = gpb_round_to_ns(increments[i] - increments[i - 1]);
         if (difference > 0 && difference < step)
             step = difference;
     }
@@ -1585,7 +1608,7 @@ static double gpubench_find_clock_step(void)
 
 /* Flushing a line of an old processor waits for it: 0.5 us; newer ones have an
  * instruction that does not. */
-static int gpubench_find_clflushopt(void)
+static int gpb_find_clflushopt(void)
 {
 #if defined(__x86_64__) && defined(__SSE2__)
     unsigned a = 0, b, c = 0;
@@ -1600,10 +1623,10 @@ static int gpubench_find_clflushopt(void)
 #endif
 }
 
-static int gpubench_host_open(gpubench *bench)
+static int gpb_host_open(gpubench *bench)
 {
-    const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpubench_last_cache_bytes();
-    gpubench_host *host = (gpubench_host *)gpubench_must(calloc(1, sizeof *host));
+    const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpb_last_cache_bytes();
+    gpb_host *host = (gpb_host *)gpb_must(calloc(1, sizeof *host));
     long l2 = -1;
 #ifdef _SC_LEVEL2_CACHE_SIZE
     l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -1615,36 +1638,36 @@ static int gpubench_host_open(gpubench *bench)
     bench->device_state = host;
     host->sweep_bytes = cache_bytes > 0 && cache_bytes < most_sweep_bytes / 2 ? 2 * cache_bytes
                                                                             : most_sweep_bytes;
-    host->has_clflushopt = gpubench_find_clflushopt();
+    host->has_clflushopt = gpb_find_clflushopt();
     host->most_line_bytes = host->has_clflushopt ? 4 << 20 : 1 << 20;
-    bench->clock_step_us = gpubench_find_clock_step();
+    bench->clock_step_us = gpb_find_clock_step();
     if (bench->clock_step_us > 0)
         return 0;
-    gpubench_message(bench, "the monotonic clock stands still");
+    gpb_message(bench, "the monotonic clock stands still");
     return 2;
 }
 
-static void gpubench_host_close(gpubench *bench)
+static void gpb_host_close(gpubench *bench)
 {
-    gpubench_host *host = (gpubench_host *)bench->device_state;
+    gpb_host *host = (gpb_host *)bench->device_state;
     free(host->sweep);
     free(host);
 }
 
 /* Flushes the lines of the memory that the case has from gpubench_alloc out of
  * every cache of every core, if it is small. */
-static void gpubench_flush_lines(const gpubench *bench, const gpubench_live *live)
+static void gpb_flush_lines(const gpubench *bench, const gpb_live *live)
 {
 #if defined(__SSE2__)
-    const gpubench_host *host = (const gpubench_host *)bench->device_state;
-    const gpubench_allocation *one;
+    const gpb_host *host = (const gpb_host *)bench->device_state;
+    const gpb_allocation *one;
     size_t bytes = 0, offset;
     for (one = bench->allocations; one; one = one->next)
-        bytes += one->owner == live ? one->bytes + 2 * GPUBENCH_GUARD_BYTES : 0;
+        bytes += one->owner == live ? one->bytes + 2 * GPB_GUARD_BYTES : 0;
     if (bytes > host->most_line_bytes)
         return;
     for (one = bench->allocations; one; one = one->next)
-        for (offset = 0; one->owner == live && offset < one->bytes + 2 * GPUBENCH_GUARD_BYTES;
+        for (offset = 0; one->owner == live && offset < one->bytes + 2 * GPB_GUARD_BYTES;
              offset += 64) {
             if (host->has_clflushopt) /* is clflush behind a prefix */
                 __asm__ volatile(".byte 0x66; clflush %0" : "+m"(one->base[offset]));
@@ -1661,13 +1684,13 @@ static void gpubench_flush_lines(const gpubench *bench, const gpubench_live *liv
 /* Reads one word of each line, so that the caches hold nothing else, and
  * nothing dirty; or, in mode dirty, writes. Caches that belong to other cores
  * keep what those alone have used and the case allocated itself. */
-static void gpubench_sweep(gpubench *bench, const gpubench_live *live)
+static void gpb_sweep(gpubench *bench, const gpb_live *live)
 {
-    gpubench_host *host = (gpubench_host *)bench->device_state;
+    gpb_host *host = (gpb_host *)bench->device_state;
     const unsigned char *at, *end;
     uintptr_t sum = 0;
     if (!host->sweep) { /* written once, else all its pages are one page of zeros */
-        host->sweep = (unsigned char *)gpubench_must(malloc(host->sweep_bytes));
+        host->sweep = (unsigned char *)gpb_must(malloc(host->sweep_bytes));
         memset(host->sweep, 1, host->sweep_bytes);
     }
     if (live->mode == GPUBENCH_DIRTY) {
@@ -1684,19 +1707,19 @@ static void gpubench_sweep(gpubench *bench, const gpubench_live *live)
 /* Times count runs, up to the first error. With 0 it only touches what the
  * timing itself needs: after a sweep the clock's code and data are cold, which
  * added 1.1 to 1.6 us. */
-static int gpubench_host_time(const gpubench_case *one, uint64_t count, double *us)
+static int gpb_host_time(const gpubench_case *one, uint64_t count, double *us)
 {
-    double start = gpubench_now_s();
+    double start = gpb_now_s();
     uint64_t i;
     int code = 0;
     for (i = 0; i < count && code == 0; i++)
         code = one->run(one->context, NULL);
-    *us = gpubench_round_to_ns((gpubench_now_s() - start) * 1e6);
+    *us = gpb_round_to_ns((gpb_now_s() - start) * 1e6);
     return code;
 }
 
 /* Reset and flush, and warmed run or flush; then the timed runs. */
-static int gpubench_host_sample(gpubench *bench, gpubench_live *live, double *us)
+static int gpb_host_sample(gpubench *bench, gpb_live *live, double *us)
 {
     const gpubench_case *one = &live->item->one;
     int long_run = live->first_s > bench->settings.max_time_s;
@@ -1707,46 +1730,46 @@ static int gpubench_host_sample(gpubench *bench, gpubench_live *live, double *us
             code = one->run(one->context, NULL);
     } else {
         if (live->mode == GPUBENCH_COLD)
-            gpubench_flush_lines(bench, live);
+            gpb_flush_lines(bench, live);
         if (!live->unswept)
-            gpubench_sweep(bench, live);
+            gpb_sweep(bench, live);
     }
-    (void)gpubench_host_time(one, 0, us);
-    return code ? code : gpubench_host_time(one, live->batch, us);
+    (void)gpb_host_time(one, 0, us);
+    return code ? code : gpb_host_time(one, live->batch, us);
 }
 
 /* The code of a function that returns 0 and does nothing else. */
-typedef struct gpubench_code {
+typedef struct gpb_code {
     size_t length;
     unsigned char bytes[8];
-} gpubench_code;
+} gpb_code;
 
 #if defined(__x86_64__)
-#define GPUBENCH_EMPTY_CODES                                 \
+#define GPB_EMPTY_CODES                                      \
     {3, {0x31, 0xc0, 0xc3}},          /* xor eax,eax; ret */ \
     {6, {0xb8, 0, 0, 0, 0, 0xc3}},    /* mov eax,0; ret */   \
     {8, {0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3}} /* in a frame */
-#define GPUBENCH_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfa}} /* endbr64 */
+#define GPB_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfa}} /* endbr64 */
 #elif defined(__i386__)
-#define GPUBENCH_EMPTY_CODES       \
+#define GPB_EMPTY_CODES            \
     {3, {0x31, 0xc0, 0xc3}},       \
     {6, {0xb8, 0, 0, 0, 0, 0xc3}}, \
     {7, {0x55, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3}}
-#define GPUBENCH_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfb}} /* endbr32 */
+#define GPB_BRANCH_TARGET {4, {0xf3, 0x0f, 0x1e, 0xfb}} /* endbr32 */
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
-#define GPUBENCH_EMPTY_CODES                                        \
+#define GPB_EMPTY_CODES                                             \
     {8, {0, 0, 0x80, 0x52, 0xc0, 3, 0x5f, 0xd6}}, /* mov w0,0; ret */ \
     {8, {0xe0, 3, 0x1f, 0x2a, 0xc0, 3, 0x5f, 0xd6}} /* mov w0,wzr; ret */
-#define GPUBENCH_BRANCH_TARGET {4, {0x5f, 0x24, 3, 0xd5}}                 /* bti c */
+#define GPB_BRANCH_TARGET {4, {0x5f, 0x24, 3, 0xd5}}                 /* bti c */
 #elif defined(__riscv)
-#define GPUBENCH_EMPTY_CODES                        \
+#define GPB_EMPTY_CODES                             \
     {4, {1, 0x45, 0x82, 0x80}}, /* c.li a0,0; ret */ \
     {8, {0x13, 5, 0, 0, 0x67, 0x80, 0, 0}}
-#define GPUBENCH_BRANCH_TARGET {4, {0x17, 0, 0, 0}} /* lpad 0 */
+#define GPB_BRANCH_TARGET {4, {0x17, 0, 0, 0}} /* lpad 0 */
 #endif
 
-#ifdef GPUBENCH_EMPTY_CODES
-static int gpubench_starts_with(const unsigned char *at, const gpubench_code *code)
+#ifdef GPB_EMPTY_CODES
+static int gpb_starts_with(const unsigned char *at, const gpb_code *code)
 {
     size_t i = 0; /* byte by byte: what follows a function may not be there to read */
     while (i < code->length && at[i] == code->bytes[i])
@@ -1758,15 +1781,15 @@ static int gpubench_starts_with(const unsigned char *at, const gpubench_code *co
 /* Its code tells whether a function is empty; times do not: an empty one takes
  * 1.5 to 2.8 ns by its place in memory, and as much work as that hides behind
  * the calls. */
-static int gpubench_is_empty(int (*run)(void *, gpubench_stream))
+static int gpb_is_empty(int (*run)(void *, gpubench_stream))
 {
-#ifdef GPUBENCH_EMPTY_CODES
-    static const gpubench_code empty[] = {GPUBENCH_EMPTY_CODES}, mark = GPUBENCH_BRANCH_TARGET;
+#ifdef GPB_EMPTY_CODES
+    static const gpb_code empty[] = {GPB_EMPTY_CODES}, mark = GPB_BRANCH_TARGET;
     const unsigned char *at = (const unsigned char *)(uintptr_t)run;
     size_t i;
-    at += gpubench_starts_with(at, &mark) ? mark.length : 0;
-    for (i = 0; i < GPUBENCH_COUNT_OF(empty); i++)
-        if (gpubench_starts_with(at, &empty[i]))
+    at += gpb_starts_with(at, &mark) ? mark.length : 0;
+    for (i = 0; i < GPB_COUNT_OF(empty); i++)
+        if (gpb_starts_with(at, &empty[i]))
             return 1;
 #else
     (void)run;
@@ -1779,7 +1802,7 @@ static int gpubench_is_empty(int (*run)(void *, gpubench_stream))
  * sweep as well as without it at least 10 of 12 pairs neither gain nor lose more
  * than 2 %: where the median of the pairs is further away, that happens to at
  * most one case in 50 (binomial tail), so in doubt there is a sweep. */
-static int gpubench_try_without_sweep(gpubench *bench, gpubench_live *live)
+static int gpb_try_without_sweep(gpubench *bench, gpb_live *live)
 {
     const double margin = 0.02, longest_s = 0.001;
     int faster = 0, slower = 0, pair, code = 0;
@@ -1788,10 +1811,10 @@ static int gpubench_try_without_sweep(gpubench *bench, gpubench_live *live)
     for (pair = 0; pair < 12 && faster < 3 && slower < 3 && code == 0; pair++) {
         double swept_us = 0, lines_us = 0;
         live->unswept = 1;
-        code = gpubench_host_sample(bench, live, &lines_us);
+        code = gpb_host_sample(bench, live, &lines_us);
         live->unswept = 0;
         if (code == 0)
-            code = gpubench_host_sample(bench, live, &swept_us);
+            code = gpb_host_sample(bench, live, &swept_us);
         slower += !(swept_us <= lines_us * (1 + margin));
         faster += !(swept_us >= lines_us * (1 - margin));
     }
@@ -1799,77 +1822,77 @@ static int gpubench_try_without_sweep(gpubench *bench, gpubench_live *live)
     return code;
 }
 
-static int gpubench_host_begin(gpubench *bench, gpubench_live *live)
+static int gpb_host_begin(gpubench *bench, gpb_live *live)
 {
     int (*run)(void *, gpubench_stream) = live->item->one.run;
     double us;
     int code;
     if (live->mode == GPUBENCH_GRAPH)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
-    if (run != gpubench_run_nothing && gpubench_is_empty(run))
+    if (run != gpb_run_nothing && gpb_is_empty(run))
         return gpubench_fail(bench, GPUBENCH_FAILED, "did nothing: an empty function; hand the "
                                                      "result to gpubench_keep");
-    code = gpubench_host_sample(bench, live, &us);
+    code = gpb_host_sample(bench, live, &us);
     live->first_s = (us > 0 ? us : bench->clock_step_us) * 1e-6;
-    if (code == 0 && live->mode == GPUBENCH_COLD && run != gpubench_run_nothing)
-        code = gpubench_try_without_sweep(bench, live);
+    if (code == 0 && live->mode == GPUBENCH_COLD && run != gpb_run_nothing)
+        code = gpb_try_without_sweep(bench, live);
     return code;
 }
 
-static int gpubench_host_finish(gpubench *bench)
+static int gpb_host_finish(gpubench *bench)
 {
     (void)bench;
     return 0;
 }
 
-static void gpubench_host_end(gpubench_live *live)
+static void gpb_host_end(gpb_live *live)
 {
     (void)live;
 }
 
 /* There is one host: nothing is to be chosen, and nothing else can be current. */
-static int gpubench_host_choose(gpubench *bench)
+static int gpb_host_choose(gpubench *bench)
 {
     (void)bench;
     return 0;
 }
 
-static int gpubench_host_alive(gpubench *bench)
+static int gpb_host_alive(gpubench *bench)
 {
     (void)bench;
     return 1;
 }
 
-static const char *gpubench_host_error_name(int code)
+static const char *gpb_host_error_name(int code)
 {
     (void)code;
     return "error";
 }
 
-static const char *gpubench_host_error_string(int code)
+static const char *gpb_host_error_string(int code)
 {
     return strerror(code);
 }
 
-static void gpubench_host_read_state(gpubench *bench, gpubench_live *live)
+static void gpb_host_read_state(gpubench *bench, gpb_live *live)
 {
     (void)bench;
     (void)live;
 }
 
-static int gpubench_host_measure_energy(gpubench *bench, gpubench_live *live)
+static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
 {
     (void)bench;
-    gpubench_add_flag(live, "no-energy-counter");
+    gpb_add_flag(live, "no-energy-counter");
     return 0;
 }
 
-static const gpubench_backend gpubench_host_backend = {
-    "cpu", gpubench_host_choose, gpubench_host_open, gpubench_host_close, gpubench_host_choose,
-    gpubench_host_allocate, gpubench_host_release, gpubench_host_copy, gpubench_host_fill,
-    gpubench_host_free_bytes, gpubench_host_begin, gpubench_host_sample, gpubench_host_finish,
-    gpubench_host_end, gpubench_host_alive, gpubench_host_error_name, gpubench_host_error_string,
-    gpubench_host_read_state, gpubench_host_measure_energy};
+static const gpb_backend gpb_host_backend = {
+    "cpu", gpb_host_choose, gpb_host_open, gpb_host_close, gpb_host_choose,
+    gpb_host_allocate, gpb_host_release, gpb_host_copy, gpb_host_fill,
+    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_finish,
+    gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
+    gpb_host_read_state, gpb_host_measure_energy};
 
 #if GPUBENCH_CUDA
 /* ==== backend: CUDA ======================================================= */
@@ -1884,20 +1907,20 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
  * share 8 channels unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise, of 32 at
  * most; a few are left to the case's own streams, which would else wait behind
  * the gate of the one that they share a channel with. */
-#define GPUBENCH_CHANNELS "32"
+#define GPB_CHANNELS "32"
 
 /* A case's launches wait behind the gate at most this long, so that one that
  * synchronizes inside goes on, marked. */
-#define GPUBENCH_GATE_TIMEOUT_S 0.25
+#define GPB_GATE_TIMEOUT_S 0.25
 
-typedef struct gpubench_gate {
+typedef struct gpb_gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int open, timed_out;
-} gpubench_gate;
+} gpb_gate;
 
 /* NVML's functions, found at run time; what is missing stays NULL. */
-typedef struct gpubench_nvml {
+typedef struct gpb_nvml {
     void *library, *device;
     int (*init)(void);
     int (*shutdown)(void);
@@ -1910,23 +1933,23 @@ typedef struct gpubench_nvml {
     int (*energy)(void *device, unsigned long long *mj);
     int (*throttle_reasons)(void *device, unsigned long long *reasons);
     int (*field_values)(void *device, int count, void *values);
-} gpubench_nvml;
+} gpb_nvml;
 
 /* What the host and the kernels tell each other, in memory that both see. */
-typedef struct gpubench_hold {
+typedef struct gpb_hold {
     volatile unsigned released, resident, timed_out, unused;
     volatile uint64_t stamps[2]; /* the GPU's time in ns, in front of the work and behind it */
-} gpubench_hold;
+} gpb_hold;
 
-typedef struct gpubench_cuda {
-    cudaStream_t streams[GPUBENCH_STREAMS], hold_stream;
+typedef struct gpb_cuda {
+    cudaStream_t streams[GPB_STREAMS], hold_stream;
     cudaEvent_t start, stop, batches[2];
     void *flush; /* swept in front of each sample; its first words are the kernels' too */
     size_t flush_bytes;
     double idle_us; /* what cudaDeviceSynchronize costs when there is nothing to wait for */
-    gpubench_hold *hold;
-    gpubench_gate gate;
-    gpubench_nvml nvml;
+    gpb_hold *hold;
+    gpb_gate gate;
+    gpb_nvml nvml;
     void *nvtx;
     int (*range_push)(const char *name);
     int (*range_pop)(void);
@@ -1936,19 +1959,19 @@ typedef struct gpubench_cuda {
                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                   cudaStream_t stream, void **arguments, void **extra);
     int (*module_unload)(void *module);
-} gpubench_cuda;
+} gpb_cuda;
 
-static gpubench_cuda *gpubench_cuda_of(const gpubench *bench)
+static gpb_cuda *gpb_cuda_of(const gpubench *bench)
 {
-    return (gpubench_cuda *)bench->device_state;
+    return (gpb_cuda *)bench->device_state;
 }
 
-static void CUDART_CB gpubench_gate_wait(void *argument)
+static void CUDART_CB gpb_gate_wait(void *argument)
 {
-    gpubench_gate *gate = (gpubench_gate *)argument;
+    gpb_gate *gate = (gpb_gate *)argument;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(GPUBENCH_GATE_TIMEOUT_S * 1e9);
+    until.tv_nsec += (long)(GPB_GATE_TIMEOUT_S * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&gate->mutex);
@@ -1958,7 +1981,7 @@ static void CUDART_CB gpubench_gate_wait(void *argument)
     pthread_mutex_unlock(&gate->mutex);
 }
 
-static void gpubench_gate_close(gpubench_gate *gate)
+static void gpb_gate_close(gpb_gate *gate)
 {
     pthread_mutex_lock(&gate->mutex);
     gate->open = gate->timed_out = 0;
@@ -1966,7 +1989,7 @@ static void gpubench_gate_close(gpubench_gate *gate)
 }
 
 /* 1 if the stream went on before this. */
-static int gpubench_gate_open(gpubench_gate *gate)
+static int gpb_gate_open(gpb_gate *gate)
 {
     int timed_out;
     pthread_mutex_lock(&gate->mutex);
@@ -1977,27 +2000,27 @@ static int gpubench_gate_open(gpubench_gate *gate)
     return timed_out;
 }
 
-static void gpubench_find(void *library, const char *symbol, void *function)
+static void gpb_find(void *library, const char *symbol, void *function)
 {
     *(void **)function = library ? dlsym(library, symbol) : NULL;
 }
 
-static void gpubench_nvml_open(gpubench *bench, gpubench_nvml *nvml)
+static void gpb_nvml_open(gpubench *bench, gpb_nvml *nvml)
 {
     unsigned limit_mw;
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-    gpubench_find(nvml->library, "nvmlInit_v2", &nvml->init);
-    gpubench_find(nvml->library, "nvmlShutdown", &nvml->shutdown);
-    gpubench_find(nvml->library, "nvmlDeviceGetHandleByUUID", &nvml->by_uuid);
-    gpubench_find(nvml->library, "nvmlSystemGetDriverVersion", &nvml->driver_version);
-    gpubench_find(nvml->library, "nvmlDeviceGetClockInfo", &nvml->clock);
-    gpubench_find(nvml->library, "nvmlDeviceGetTemperature", &nvml->temperature);
-    gpubench_find(nvml->library, "nvmlDeviceGetPowerUsage", &nvml->power);
-    gpubench_find(nvml->library, "nvmlDeviceGetEnforcedPowerLimit", &nvml->power_limit);
-    gpubench_find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
-    gpubench_find(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons",
-                  &nvml->throttle_reasons);
-    gpubench_find(nvml->library, "nvmlDeviceGetFieldValues", &nvml->field_values);
+    gpb_find(nvml->library, "nvmlInit_v2", &nvml->init);
+    gpb_find(nvml->library, "nvmlShutdown", &nvml->shutdown);
+    gpb_find(nvml->library, "nvmlDeviceGetHandleByUUID", &nvml->by_uuid);
+    gpb_find(nvml->library, "nvmlSystemGetDriverVersion", &nvml->driver_version);
+    gpb_find(nvml->library, "nvmlDeviceGetClockInfo", &nvml->clock);
+    gpb_find(nvml->library, "nvmlDeviceGetTemperature", &nvml->temperature);
+    gpb_find(nvml->library, "nvmlDeviceGetPowerUsage", &nvml->power);
+    gpb_find(nvml->library, "nvmlDeviceGetEnforcedPowerLimit", &nvml->power_limit);
+    gpb_find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
+    gpb_find(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons",
+             &nvml->throttle_reasons);
+    gpb_find(nvml->library, "nvmlDeviceGetFieldValues", &nvml->field_values);
     if (!nvml->init || nvml->init() != 0)
         return;
     if (!nvml->by_uuid || nvml->by_uuid(bench->machine.uuid, &nvml->device) != 0)
@@ -2008,29 +2031,29 @@ static void gpubench_nvml_open(gpubench *bench, gpubench_nvml *nvml)
         bench->machine.power_limit_w = limit_mw / 1000.0;
 }
 
-static double gpubench_nvml_clock(const gpubench_nvml *nvml, int which)
+static double gpb_nvml_clock(const gpb_nvml *nvml, int which)
 {
     unsigned mhz;
     return nvml->device && nvml->clock && nvml->clock(nvml->device, which, &mhz) == 0 ? mhz : 0;
 }
 
 /* The words of nvml.h's nvmlClocksThrottleReason bits that slow a kernel. */
-static void gpubench_flag_throttling(gpubench_live *live, unsigned long long reasons)
+static void gpb_flag_throttling(gpb_live *live, unsigned long long reasons)
 {
     static const struct { unsigned long long bit; const char *word; } words[] = {
         {0x4, "throttle=power-cap"}, {0x8, "throttle=hw-slowdown"},
         {0x10, "throttle=sync-boost"}, {0x20, "throttle=sw-thermal"},
         {0x40, "throttle=hw-thermal"}, {0x80, "throttle=power-brake"}};
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(words); i++)
+    for (i = 0; i < GPB_COUNT_OF(words); i++)
         if (reasons & words[i].bit)
-            gpubench_add_flag(live, words[i].word);
+            gpb_add_flag(live, words[i].word);
 }
 
 /* The power that the board draws now, in W; 0: unknown. The usual query answers
  * with the mean of the last second, which a load has to outlast; field 186 of
  * nvml.h (NVML_FI_DEV_POWER_INSTANT) does not. */
-static double gpubench_nvml_power_now(const gpubench_nvml *nvml)
+static double gpb_nvml_power_now(const gpb_nvml *nvml)
 {
     struct {
         unsigned field, scope;
@@ -2047,43 +2070,43 @@ static double gpubench_nvml_power_now(const gpubench_nvml *nvml)
 }
 
 /* At the cap, or so near to it that a load which goes on will get there. */
-static int gpubench_is_power_limited(const gpubench *bench, const gpubench_nvml *nvml,
-                                     unsigned long long reasons)
+static int gpb_is_power_limited(const gpubench *bench, const gpb_nvml *nvml,
+                                unsigned long long reasons)
 {
     double limit_w = bench->machine.power_limit_w;
-    return (reasons & 0x4) || (limit_w > 0 && gpubench_nvml_power_now(nvml) > 0.9 * limit_w);
+    return (reasons & 0x4) || (limit_w > 0 && gpb_nvml_power_now(nvml) > 0.9 * limit_w);
 }
 
-static void gpubench_cuda_read_state(gpubench *bench, gpubench_live *live)
+static void gpb_cuda_read_state(gpubench *bench, gpb_live *live)
 {
-    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
+    const gpb_nvml *nvml = &gpb_cuda_of(bench)->nvml;
     unsigned value;
     unsigned long long reasons = 0;
-    live->sm_mhz = gpubench_nvml_clock(nvml, 1);
-    live->mem_mhz = gpubench_nvml_clock(nvml, 2);
+    live->sm_mhz = gpb_nvml_clock(nvml, 1);
+    live->mem_mhz = gpb_nvml_clock(nvml, 2);
     if (!nvml->device)
         return;
     if (nvml->temperature && nvml->temperature(nvml->device, 0, &value) == 0)
         live->temperature_c = value;
-    live->power_w = gpubench_nvml_power_now(nvml);
+    live->power_w = gpb_nvml_power_now(nvml);
     if (live->power_w == 0 && nvml->power && nvml->power(nvml->device, &value) == 0)
         live->power_w = value / 1000.0;
     if (nvml->throttle_reasons && nvml->throttle_reasons(nvml->device, &reasons) == 0)
-        gpubench_flag_throttling(live, reasons);
-    live->power_limited |= gpubench_is_power_limited(bench, nvml, reasons);
+        gpb_flag_throttling(live, reasons);
+    live->power_limited |= gpb_is_power_limited(bench, nvml, reasons);
 }
 
 /* NVTX 3 is a header of inline code; its shared form is enough for two calls. */
-static void gpubench_nvtx_open(gpubench_cuda *cuda)
+static void gpb_nvtx_open(gpb_cuda *cuda)
 {
     cuda->nvtx = dlopen("libnvtx3interop.so.1", RTLD_NOW);
     if (!cuda->nvtx)
         cuda->nvtx = dlopen("libnvToolsExt.so.1", RTLD_NOW);
-    gpubench_find(cuda->nvtx, "nvtxRangePushA", &cuda->range_push);
-    gpubench_find(cuda->nvtx, "nvtxRangePop", &cuda->range_pop);
+    gpb_find(cuda->nvtx, "nvtxRangePushA", &cuda->range_push);
+    gpb_find(cuda->nvtx, "nvtxRangePop", &cuda->range_pop);
 }
 
-static int gpubench_driver_function(const char *symbol, void *function)
+static int gpb_driver_function(const char *symbol, void *function)
 {
     enum cudaDriverEntryPointQueryResult found;
     void *address = NULL;
@@ -2104,7 +2127,7 @@ static int gpubench_driver_function(const char *symbol, void *function)
  * thread slot that it was launched for until the host releases it, or for
  * `limit_ns`: nothing else can start on the multiprocessors meanwhile. `arrived`
  * counts its blocks. */
-static const char *const gpubench_ptx =
+static const char *const gpb_ptx =
     ".version 6.3\n.target sm_70\n.address_size 64\n"
     ".visible .entry gpubench_empty()\n{\nret;\n}\n"
     ".visible .entry gpubench_stamp(.param .u64 at)\n{\n.reg .b64 %a, %t;\n"
@@ -2136,7 +2159,7 @@ static const char *const gpubench_ptx =
 
 /* Drops `lines` cache lines of 128 bytes without writing them back (compute
  * capability 8.0 and above). */
-static const char *const gpubench_discard_ptx =
+static const char *const gpb_discard_ptx =
     ".version 7.4\n.target sm_80\n.address_size 64\n"
     ".visible .entry gpubench_discard(.param .u64 at, .param .u64 lines)\n{\n"
     ".reg .pred %p; .reg .b32 %b, %n, %t, %g; .reg .b64 %a, %c, %i, %s, %o;\n"
@@ -2147,36 +2170,36 @@ static const char *const gpubench_discard_ptx =
     "discard.global.L2 [%o], 128;\nadd.s64 %i, %i, %s;\nbra NEXT;\nLAST:\nret;\n}\n";
 
 /* The function called name of a module; NULL if it is not to be had. */
-static void *gpubench_find_kernel(void *module, const char *name)
+static void *gpb_find_kernel(void *module, const char *name)
 {
     int (*get)(void **function, void *module, const char *name);
     void *function = NULL;
-    if (!module || !gpubench_driver_function("cuModuleGetFunction", &get) ||
+    if (!module || !gpb_driver_function("cuModuleGetFunction", &get) ||
         get(&function, module, name) != 0)
         return NULL;
     return function;
 }
 
-static void gpubench_load_kernels(gpubench_cuda *cuda)
+static void gpb_load_kernels(gpb_cuda *cuda)
 {
     int (*load)(void **module, const void *image);
-    if (gpubench_driver_function("cuModuleLoadData", &load) &&
-        gpubench_driver_function("cuModuleUnload", &cuda->module_unload) &&
-        gpubench_driver_function("cuLaunchKernel", &cuda->launch)) {
-        if (load(&cuda->module, gpubench_ptx) != 0)
+    if (gpb_driver_function("cuModuleLoadData", &load) &&
+        gpb_driver_function("cuModuleUnload", &cuda->module_unload) &&
+        gpb_driver_function("cuLaunchKernel", &cuda->launch)) {
+        if (load(&cuda->module, gpb_ptx) != 0)
             cuda->module = NULL;
-        if (load(&cuda->discard_module, gpubench_discard_ptx) != 0)
+        if (load(&cuda->discard_module, gpb_discard_ptx) != 0)
             cuda->discard_module = NULL;
     }
-    cuda->empty = gpubench_find_kernel(cuda->module, "gpubench_empty");
-    cuda->sweep = gpubench_find_kernel(cuda->module, "gpubench_sweep");
-    cuda->hold_kernel = gpubench_find_kernel(cuda->module, "gpubench_hold");
-    cuda->stamp = gpubench_find_kernel(cuda->module, "gpubench_stamp");
-    cuda->discard = gpubench_find_kernel(cuda->discard_module, "gpubench_discard");
+    cuda->empty = gpb_find_kernel(cuda->module, "gpubench_empty");
+    cuda->sweep = gpb_find_kernel(cuda->module, "gpubench_sweep");
+    cuda->hold_kernel = gpb_find_kernel(cuda->module, "gpubench_hold");
+    cuda->stamp = gpb_find_kernel(cuda->module, "gpubench_stamp");
+    cuda->discard = gpb_find_kernel(cuda->discard_module, "gpubench_discard");
     (void)cudaGetLastError();
 }
 
-static void gpubench_format_uuid(const struct cudaDeviceProp *properties, char *text)
+static void gpb_format_uuid(const struct cudaDeviceProp *properties, char *text)
 {
     int i;
     text += sprintf(text, "GPU-");
@@ -2187,7 +2210,7 @@ static void gpubench_format_uuid(const struct cudaDeviceProp *properties, char *
 
 /* Whether wanted ("GPU-..." or, of a part of one, "MIG-...", in any case)
  * begins the uuid. */
-static int gpubench_names_uuid(const char *wanted, const char *uuid)
+static int gpb_names_uuid(const char *wanted, const char *uuid)
 {
     size_t i;
     if (strlen(wanted) < 8)
@@ -2201,7 +2224,7 @@ static int gpubench_names_uuid(const char *wanted, const char *uuid)
 }
 
 /* The ordinal that --device names, or -1 after a message. */
-static int gpubench_cuda_find_device(gpubench *bench, int count)
+static int gpb_cuda_find_device(gpubench *bench, int count)
 {
     const char *wanted = bench->settings.device;
     uint64_t number;
@@ -2215,24 +2238,24 @@ static int gpubench_cuda_find_device(gpubench *bench, int count)
         char uuid[64];
         if (cudaGetDeviceProperties(&properties, i) != cudaSuccess)
             continue;
-        gpubench_format_uuid(&properties, uuid);
-        if (gpubench_names_uuid(wanted, uuid))
+        gpb_format_uuid(&properties, uuid);
+        if (gpb_names_uuid(wanted, uuid))
             return i;
     }
-    gpubench_message(bench, "--device %s: no such GPU; %d visible, numbered from 0", wanted, count);
+    gpb_message(bench, "--device %s: no such GPU; %d visible, numbered from 0", wanted, count);
     return -1;
 }
 
-static void gpubench_cuda_describe(gpubench *bench, int ordinal,
-                                   const struct cudaDeviceProp *properties)
+static void gpb_cuda_describe(gpubench *bench, int ordinal,
+                              const struct cudaDeviceProp *properties)
 {
-    gpubench_machine *machine = &bench->machine;
+    gpb_machine *machine = &bench->machine;
     int khz = 0, bits = 0, memory_khz = 0, version = 0;
     (void)cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, ordinal);
     (void)cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, ordinal);
     (void)cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, ordinal);
     snprintf(machine->device, sizeof machine->device, "%s", properties->name);
-    gpubench_format_uuid(properties, machine->uuid);
+    gpb_format_uuid(properties, machine->uuid);
     if (cudaDeviceGetPCIBusId(machine->pci, (int)sizeof machine->pci, ordinal) != cudaSuccess)
         machine->pci[0] = '\0';
     snprintf(machine->compute_capability, sizeof machine->compute_capability, "%d.%d",
@@ -2251,42 +2274,42 @@ static void gpubench_cuda_describe(gpubench *bench, int ordinal,
                  version % 1000 / 10);
 }
 
-static int gpubench_cuda_explain(gpubench *bench, const char *what, cudaError_t code)
+static int gpb_cuda_explain(gpubench *bench, const char *what, cudaError_t code)
 {
-    gpubench_message(bench, "--device %s: %s: %s: %s (--device cpu measures the CPU)",
-                     bench->settings.device, what, cudaGetErrorName(code),
-                     cudaGetErrorString(code));
+    gpb_message(bench, "--device %s: %s: %s: %s (--device cpu measures the CPU)",
+                bench->settings.device, what, cudaGetErrorName(code),
+                cudaGetErrorString(code));
     return 2;
 }
 
 /* Before anything else touches the GPU: what the program allocates from here on
  * belongs to the device that is measured. */
-static int gpubench_cuda_choose(gpubench *bench)
+static int gpb_cuda_choose(gpubench *bench)
 {
     struct cudaDeviceProp properties;
     cudaError_t code;
     int count = 0, ordinal;
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", GPUBENCH_CHANNELS, 0); /* the user's own choice wins */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", GPB_CHANNELS, 0); /* the user's own choice wins */
     code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0)
-        return gpubench_cuda_explain(bench, "no usable GPU",
-                                     code != cudaSuccess ? code : cudaErrorNoDevice);
-    ordinal = gpubench_cuda_find_device(bench, count);
+        return gpb_cuda_explain(bench, "no usable GPU",
+                                code != cudaSuccess ? code : cudaErrorNoDevice);
+    ordinal = gpb_cuda_find_device(bench, count);
     if (ordinal < 0)
         return 2;
     if ((code = cudaSetDevice(ordinal)) != cudaSuccess ||
         (code = cudaGetDeviceProperties(&properties, ordinal)) != cudaSuccess)
-        return gpubench_cuda_explain(bench, "cannot use the GPU", code);
-    gpubench_cuda_describe(bench, ordinal, &properties);
+        return gpb_cuda_explain(bench, "cannot use the GPU", code);
+    gpb_cuda_describe(bench, ordinal, &properties);
     return 0;
 }
 
-static int gpubench_cuda_make_current(gpubench *bench)
+static int gpb_cuda_make_current(gpubench *bench)
 {
     return (int)cudaSetDevice(bench->machine.ordinal);
 }
 
-static void gpubench_cuda_take_gate(gpubench_cuda *cuda)
+static void gpb_cuda_take_gate(gpb_cuda *cuda)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -2298,16 +2321,16 @@ static void gpubench_cuda_take_gate(gpubench_cuda *cuda)
 
 /* Streams that synchronize with the default one: what a case launches there
  * comes behind the start event and in front of the stop event. */
-static cudaError_t gpubench_cuda_take_streams(gpubench_cuda *cuda)
+static cudaError_t gpb_cuda_take_streams(gpb_cuda *cuda)
 {
     cudaError_t code = cudaStreamCreateWithFlags(&cuda->hold_stream, cudaStreamNonBlocking);
     int i;
-    for (i = 0; i < GPUBENCH_STREAMS && code == cudaSuccess; i++)
+    for (i = 0; i < GPB_STREAMS && code == cudaSuccess; i++)
         code = cudaStreamCreateWithFlags(&cuda->streams[i], cudaStreamDefault);
     return code;
 }
 
-static cudaError_t gpubench_cuda_take_events(gpubench_cuda *cuda)
+static cudaError_t gpb_cuda_take_events(gpb_cuda *cuda)
 {
     cudaError_t code = cudaEventCreate(&cuda->start);
     if (code == cudaSuccess)
@@ -2319,7 +2342,7 @@ static cudaError_t gpubench_cuda_take_events(gpubench_cuda *cuda)
     return code;
 }
 
-static cudaError_t gpubench_cuda_take_memory(gpubench_cuda *cuda)
+static cudaError_t gpb_cuda_take_memory(gpb_cuda *cuda)
 {
     void *hold = NULL;
     cudaError_t code = cudaMalloc(&cuda->flush, cuda->flush_bytes);
@@ -2327,61 +2350,61 @@ static cudaError_t gpubench_cuda_take_memory(gpubench_cuda *cuda)
         code = cudaMemset(cuda->flush, 0, cuda->flush_bytes);
     if (code == cudaSuccess)
         code = cudaHostAlloc(&hold, sizeof *cuda->hold, cudaHostAllocDefault);
-    cuda->hold = (gpubench_hold *)hold;
+    cuda->hold = (gpb_hold *)hold;
     return code == cudaSuccess ? cudaDeviceSynchronize() : code;
 }
 
-static double gpubench_cuda_time_idle(void)
+static double gpb_cuda_time_idle(void)
 {
     double least = 0;
     int i;
     for (i = 0; i < 10; i++) {
-        double start = gpubench_now_s(), us;
+        double start = gpb_now_s(), us;
         (void)cudaDeviceSynchronize();
-        us = (gpubench_now_s() - start) * 1e6;
+        us = (gpb_now_s() - start) * 1e6;
         least = i == 0 || us < least ? us : least;
     }
     return least;
 }
 
-static int gpubench_cuda_open(gpubench *bench)
+static int gpb_cuda_open(gpubench *bench)
 {
-    gpubench_cuda *cuda = (gpubench_cuda *)gpubench_must(calloc(1, sizeof *cuda));
+    gpb_cuda *cuda = (gpb_cuda *)gpb_must(calloc(1, sizeof *cuda));
     cudaError_t code;
     bench->device_state = cuda;
     cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes + 4096;
-    gpubench_cuda_take_gate(cuda);
+    gpb_cuda_take_gate(cuda);
     code = cudaSetDevice(bench->machine.ordinal);
     if (code == cudaSuccess)
-        code = gpubench_cuda_take_streams(cuda);
+        code = gpb_cuda_take_streams(cuda);
     if (code == cudaSuccess)
-        code = gpubench_cuda_take_events(cuda);
+        code = gpb_cuda_take_events(cuda);
     if (code == cudaSuccess)
-        code = gpubench_cuda_take_memory(cuda);
+        code = gpb_cuda_take_memory(cuda);
     if (code != cudaSuccess)
-        return gpubench_cuda_explain(bench, "cannot prepare", code);
-    gpubench_nvml_open(bench, &cuda->nvml);
-    gpubench_nvtx_open(cuda);
-    gpubench_load_kernels(cuda);
-    cuda->idle_us = gpubench_cuda_time_idle();
+        return gpb_cuda_explain(bench, "cannot prepare", code);
+    gpb_nvml_open(bench, &cuda->nvml);
+    gpb_nvtx_open(cuda);
+    gpb_load_kernels(cuda);
+    cuda->idle_us = gpb_cuda_time_idle();
     return 0;
 }
 
-static void gpubench_cuda_drop_event(cudaEvent_t event)
+static void gpb_cuda_drop_event(cudaEvent_t event)
 {
     if (event)
         (void)cudaEventDestroy(event);
 }
 
-static void gpubench_cuda_drop_stream(cudaStream_t stream)
+static void gpb_cuda_drop_stream(cudaStream_t stream)
 {
     if (stream)
         (void)cudaStreamDestroy(stream);
 }
 
-static void gpubench_cuda_close(gpubench *bench)
+static void gpb_cuda_close(gpubench *bench)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     int i;
     (void)cudaSetDevice(bench->machine.ordinal);
     if (cuda->module_unload && cuda->module)
@@ -2391,13 +2414,13 @@ static void gpubench_cuda_close(gpubench *bench)
     (void)cudaFree(cuda->flush);
     if (cuda->hold)
         (void)cudaFreeHost(cuda->hold);
-    for (i = 0; i < GPUBENCH_STREAMS; i++)
-        gpubench_cuda_drop_stream(cuda->streams[i]);
-    gpubench_cuda_drop_stream(cuda->hold_stream);
-    gpubench_cuda_drop_event(cuda->start);
-    gpubench_cuda_drop_event(cuda->stop);
-    gpubench_cuda_drop_event(cuda->batches[0]);
-    gpubench_cuda_drop_event(cuda->batches[1]);
+    for (i = 0; i < GPB_STREAMS; i++)
+        gpb_cuda_drop_stream(cuda->streams[i]);
+    gpb_cuda_drop_stream(cuda->hold_stream);
+    gpb_cuda_drop_event(cuda->start);
+    gpb_cuda_drop_event(cuda->stop);
+    gpb_cuda_drop_event(cuda->batches[0]);
+    gpb_cuda_drop_event(cuda->batches[1]);
     if (cuda->nvml.shutdown)
         (void)cuda->nvml.shutdown();
     if (cuda->nvml.library)
@@ -2409,13 +2432,13 @@ static void gpubench_cuda_close(gpubench *bench)
     free(cuda);
 }
 
-static int gpubench_cuda_allocate(size_t bytes, int kind, void **memory)
+static int gpb_cuda_allocate(size_t bytes, int kind, void **memory)
 {
     cudaError_t code;
     kind &= ~GPUBENCH_OUTPUT;
     *memory = NULL;
     if (kind == GPUBENCH_PAGEABLE)
-        return gpubench_host_allocate(bytes, kind, memory);
+        return gpb_host_allocate(bytes, kind, memory);
     code = kind == GPUBENCH_PINNED ? cudaHostAlloc(memory, bytes, cudaHostAllocDefault)
                                    : cudaMalloc(memory, bytes);
     if (code != cudaSuccess)
@@ -2423,7 +2446,7 @@ static int gpubench_cuda_allocate(size_t bytes, int kind, void **memory)
     return code == cudaErrorMemoryAllocation ? GPUBENCH_OOM : (int)code;
 }
 
-static void gpubench_cuda_release(void *base, int kind)
+static void gpb_cuda_release(void *base, int kind)
 {
     kind &= ~GPUBENCH_OUTPUT;
     if (kind == GPUBENCH_PAGEABLE)
@@ -2434,22 +2457,22 @@ static void gpubench_cuda_release(void *base, int kind)
         (void)cudaFree(base);
 }
 
-static int gpubench_cuda_copy(void *destination, const void *source, size_t bytes)
+static int gpb_cuda_copy(void *destination, const void *source, size_t bytes)
 {
     cudaError_t code = cudaMemcpy(destination, source, bytes, cudaMemcpyDefault);
     return (int)(code != cudaSuccess ? code : cudaDeviceSynchronize());
 }
 
-static int gpubench_cuda_fill(void *destination, int byte, size_t bytes, int kind)
+static int gpb_cuda_fill(void *destination, int byte, size_t bytes, int kind)
 {
     if ((kind & ~GPUBENCH_OUTPUT) != GPUBENCH_DEVICE)
-        return gpubench_host_fill(destination, byte, bytes, kind);
+        return gpb_host_fill(destination, byte, bytes, kind);
     if (cudaMemset(destination, byte, bytes) != cudaSuccess)
         return (int)cudaGetLastError();
     return (int)cudaDeviceSynchronize();
 }
 
-static uint64_t gpubench_cuda_free_bytes(void)
+static uint64_t gpb_cuda_free_bytes(void)
 {
     size_t available = 0, total = 0;
     return cudaMemGetInfo(&available, &total) == cudaSuccess ? available : 0;
@@ -2457,14 +2480,14 @@ static uint64_t gpubench_cuda_free_bytes(void)
 
 /* Waits for an event that a hung kernel never reaches: in the end the case
  * fails, and the process is replaced, which ends the kernel. */
-static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
+static int gpb_cuda_wait(gpubench *bench, cudaEvent_t event)
 {
-    double start = gpubench_now_s();
+    double start = gpb_now_s();
     struct timespec pause = {0, 20000};
-    gpubench_keep_watch(bench, start);
+    gpb_keep_watch(bench, start);
     for (;;) {
         cudaError_t code = cudaEventQuery(event);
-        double waited = gpubench_now_s() - start;
+        double waited = gpb_now_s() - start;
         if (code != cudaErrorNotReady)
             return (int)code;
         if (waited > bench->settings.timeout_s) {
@@ -2477,8 +2500,8 @@ static int gpubench_cuda_wait(gpubench *bench, cudaEvent_t event)
     }
 }
 
-static int gpubench_cuda_launch(const gpubench_cuda *cuda, void *function, unsigned blocks,
-                                unsigned threads, cudaStream_t stream, void **arguments)
+static int gpb_cuda_launch(const gpb_cuda *cuda, void *function, unsigned blocks,
+                           unsigned threads, cudaStream_t stream, void **arguments)
 {
     if (!function)
         return GPUBENCH_UNSUPPORTED;
@@ -2488,7 +2511,7 @@ static int gpubench_cuda_launch(const gpubench_cuda *cuda, void *function, unsig
 /* Drops the sweep's lines, so that the L2 is not only clean but empty; a GPU that
  * cannot do that keeps it full of clean lines. (Between the two there is 0.1 us
  * of a copy of 16 MiB on an H200.) */
-static int gpubench_cuda_discard(const gpubench_cuda *cuda, cudaStream_t stream)
+static int gpb_cuda_discard(const gpb_cuda *cuda, cudaStream_t stream)
 {
     void *at = cuda->flush;
     uint64_t lines = cuda->flush_bytes / 128;
@@ -2497,13 +2520,13 @@ static int gpubench_cuda_discard(const gpubench_cuda *cuda, cudaStream_t stream)
     arguments[1] = &lines;
     if (!cuda->discard)
         return 0;
-    return gpubench_cuda_launch(cuda, cuda->discard, 1056, 256, stream, arguments);
+    return gpb_cuda_launch(cuda, cuda->discard, 1056, 256, stream, arguments);
 }
 
 /* Leaves nothing of the case's in the L2 and nothing dirty: what was dirty is
  * written back while the sweep reads. Twice the L2 in 16-byte loads, by as many
  * threads as hide the latency of memory. */
-static int gpubench_cuda_sweep(const gpubench_cuda *cuda, cudaStream_t stream)
+static int gpb_cuda_sweep(const gpb_cuda *cuda, cudaStream_t stream)
 {
     void *at = cuda->flush, *sink = cuda->flush;
     uint64_t vectors = cuda->flush_bytes / 16;
@@ -2512,12 +2535,12 @@ static int gpubench_cuda_sweep(const gpubench_cuda *cuda, cudaStream_t stream)
     arguments[0] = &at;
     arguments[1] = &vectors;
     arguments[2] = &sink;
-    code = gpubench_cuda_launch(cuda, cuda->sweep, 1056, 256, stream, arguments);
-    return code != 0 ? code : gpubench_cuda_discard(cuda, stream);
+    code = gpb_cuda_launch(cuda, cuda->sweep, 1056, 256, stream, arguments);
+    return code != 0 ? code : gpb_cuda_discard(cuda, stream);
 }
 
 /* Everything that stands in front of the timed section, behind the gate. */
-static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, cudaStream_t stream)
+static int gpb_cuda_enqueue_lead(gpb_cuda *cuda, gpb_live *live, cudaStream_t stream)
 {
     const gpubench_case *one = &live->item->one;
     if (live->mode == GPUBENCH_HOT)
@@ -2525,11 +2548,11 @@ static int gpubench_cuda_enqueue_lead(gpubench_cuda *cuda, gpubench_live *live, 
     if (live->mode == GPUBENCH_DIRTY)
         return (int)cudaMemsetAsync(cuda->flush, (int)(live->turn & 0xff), cuda->flush_bytes,
                                     stream);
-    return gpubench_cuda_sweep(cuda, stream);
+    return gpb_cuda_sweep(cuda, stream);
 }
 
 /* The work that is timed, batch times. */
-static int gpubench_cuda_enqueue_runs(gpubench_live *live, cudaStream_t stream)
+static int gpb_cuda_enqueue_runs(gpb_live *live, cudaStream_t stream)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t i;
@@ -2543,14 +2566,14 @@ static int gpubench_cuda_enqueue_runs(gpubench_live *live, cudaStream_t stream)
 /* One timed section: start event, the work, stop event. Without a gate the work
  * begins when the start event has happened, so that nothing that the host waits
  * for inside can be over before. */
-static int gpubench_cuda_enqueue(gpubench *bench, gpubench_live *live, cudaStream_t stream)
+static int gpb_cuda_enqueue(gpubench *bench, gpb_live *live, cudaStream_t stream)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     int code = (int)cudaEventRecord(cuda->start, stream);
     if (code == 0 && live->ungated)
-        code = gpubench_cuda_wait(bench, cuda->start);
+        code = gpb_cuda_wait(bench, cuda->start);
     if (code == 0)
-        code = gpubench_cuda_enqueue_runs(live, stream);
+        code = gpb_cuda_enqueue_runs(live, stream);
     if (code == 0)
         code = (int)cudaEventRecord(cuda->stop, stream);
     return code;
@@ -2558,7 +2581,7 @@ static int gpubench_cuda_enqueue(gpubench *bench, gpubench_live *live, cudaStrea
 
 /* A gate that ran out: a batch may have filled the launch queue; a single run
  * synchronizes inside. */
-static void gpubench_cuda_give_way(gpubench_live *live)
+static void gpb_cuda_give_way(gpb_live *live)
 {
     if (live->batch > 1) {
         live->batch /= 2;
@@ -2566,91 +2589,91 @@ static void gpubench_cuda_give_way(gpubench_live *live)
         live->leads_alone = 1; /* two runs may fill the queue that one does not */
     } else if (++live->time_outs >= 2) { /* once may be the host's scheduler */
         live->ungated = 1;
-        gpubench_add_flag(live, "ungated");
+        gpb_add_flag(live, "ungated");
     }
 }
 
-static void gpubench_wait_s(double seconds)
+static void gpb_wait_s(double seconds)
 {
-    double start = gpubench_now_s();
-    while (gpubench_now_s() - start < seconds)
+    double start = gpb_now_s();
+    while (gpb_now_s() - start < seconds)
         continue;
 }
 
 /* The lead in front of the gate, and over before it closes. */
-static int gpubench_cuda_lead_alone(gpubench *bench, gpubench_live *live, cudaStream_t stream)
+static int gpb_cuda_lead_alone(gpubench *bench, gpb_live *live, cudaStream_t stream)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    int code = gpubench_cuda_enqueue_lead(cuda, live, stream);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
+    int code = gpb_cuda_enqueue_lead(cuda, live, stream);
     if (code == 0)
         code = (int)cudaEventRecord(cuda->stop, stream);
-    return code != 0 ? code : gpubench_cuda_wait(bench, cuda->stop);
+    return code != 0 ? code : gpb_cuda_wait(bench, cuda->stop);
 }
 
 /* Behind the gate: lead, start event, work, stop event; then the gate opens. */
-static int gpubench_cuda_enqueue_sample(gpubench *bench, gpubench_live *live, cudaStream_t stream,
-                                        int *timed_out)
+static int gpb_cuda_enqueue_sample(gpubench *bench, gpb_live *live, cudaStream_t stream,
+                                   int *timed_out)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     int code = 0;
-    gpubench_gate_close(&cuda->gate);
+    gpb_gate_close(&cuda->gate);
     if (live->leads_alone)
-        code = gpubench_cuda_lead_alone(bench, live, stream);
+        code = gpb_cuda_lead_alone(bench, live, stream);
     if (code == 0 && !live->ungated)
-        code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+        code = (int)cudaLaunchHostFunc(stream, gpb_gate_wait, &cuda->gate);
     if (code == 0 && !live->leads_alone)
-        code = gpubench_cuda_enqueue_lead(cuda, live, stream);
+        code = gpb_cuda_enqueue_lead(cuda, live, stream);
     if (code == 0)
-        code = gpubench_cuda_enqueue(bench, live, stream);
-    *timed_out = gpubench_gate_open(&cuda->gate) && !live->ungated;
+        code = gpb_cuda_enqueue(bench, live, stream);
+    *timed_out = gpb_gate_open(&cuda->gate) && !live->ungated;
     return code;
 }
 
-static int gpubench_cuda_time(gpubench *bench, gpubench_live *live, double *us)
+static int gpb_cuda_time(gpubench *bench, gpb_live *live, double *us)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
     float ms = 0;
     for (;;) {
         uint64_t streams = live->streams ? live->streams : bench->settings.streams;
         cudaStream_t stream = cuda->streams[live->turn++ % streams];
-        int timed_out = 0, code = gpubench_cuda_make_current(bench);
+        int timed_out = 0, code = gpb_cuda_make_current(bench);
         if (code == 0 && one->reset)
             code = one->reset(one->context, stream);
         if (code == 0)
-            code = gpubench_cuda_enqueue_sample(bench, live, stream, &timed_out);
+            code = gpb_cuda_enqueue_sample(bench, live, stream, &timed_out);
         if (code == 0)
-            code = gpubench_cuda_wait(bench, cuda->stop);
+            code = gpb_cuda_wait(bench, cuda->stop);
         if (code == 0 && timed_out) {
-            gpubench_cuda_give_way(live);
+            gpb_cuda_give_way(live);
             continue;
         }
         live->time_outs = 0;
         if (code == 0)
             code = (int)cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
-        *us = gpubench_round_to_ns((double)ms * 1e3);
+        *us = gpb_round_to_ns((double)ms * 1e3);
         return code;
     }
 }
 
 /* A sample, as a range that Nsight shows by the case's name. */
-static int gpubench_cuda_sample(gpubench *bench, gpubench_live *live, double *us)
+static int gpb_cuda_sample(gpubench *bench, gpb_live *live, double *us)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     int code;
     if (cuda->range_push)
         cuda->range_push(live->item->key);
-    code = gpubench_cuda_time(bench, live, us);
+    code = gpb_cuda_time(bench, live, us);
     if (cuda->range_pop)
         cuda->range_pop();
     return code;
 }
 
 /* One run as a graph, which the caller destroys, and how many nodes it has. */
-static int gpubench_cuda_record(gpubench *bench, gpubench_live *live, cudaGraph_t *graph,
-                                size_t *nodes)
+static int gpb_cuda_record(gpubench *bench, gpb_live *live, cudaGraph_t *graph,
+                           size_t *nodes)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
     int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
     if (code == 0) {
@@ -2666,11 +2689,11 @@ static int gpubench_cuda_record(gpubench *bench, gpubench_live *live, cudaGraph_
     return code;
 }
 
-static int gpubench_cuda_can_be_captured(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_can_be_captured(gpubench *bench, gpb_live *live)
 {
     cudaGraph_t graph = NULL;
     size_t nodes = 0;
-    int code = gpubench_cuda_record(bench, live, &graph, &nodes);
+    int code = gpb_cuda_record(bench, live, &graph, &nodes);
     if (graph)
         (void)cudaGraphDestroy(graph);
     return code == 0 && nodes > 0;
@@ -2687,20 +2710,20 @@ static int gpubench_cuda_can_be_captured(gpubench *bench, gpubench_live *live)
  *     event has happened.
  * And it is run without a gate, where work that is joined but was never forked
  * takes its true time. */
-#define GPUBENCH_HOLD_S 0.02
+#define GPB_HOLD_S 0.02
 
 /* How often a finding has to show before it is believed: a busy host's
  * scheduler adds time now and then, real work each time. */
-#define GPUBENCH_ESCAPE_ATTEMPTS 8
+#define GPB_ESCAPE_ATTEMPTS 8
 
 /* 1 once every multiprocessor is held, 0 if that cannot be had. */
-static int gpubench_cuda_hold(gpubench *bench)
+static int gpb_cuda_hold(gpubench *bench)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     const unsigned threads = 512, per_sm = (unsigned)bench->machine.threads_per_sm / threads;
     void *host = (void *)(uintptr_t)cuda->hold, *arrived = cuda->flush;
-    uint64_t limit_ns = (uint64_t)(GPUBENCH_HOLD_S * 1e9);
-    double start = gpubench_now_s();
+    uint64_t limit_ns = (uint64_t)(GPB_HOLD_S * 1e9);
+    double start = gpb_now_s();
     void *arguments[3];
     if (!cuda->hold_kernel || per_sm == 0)
         return 0;
@@ -2711,10 +2734,10 @@ static int gpubench_cuda_hold(gpubench *bench)
     cuda->hold->resident = 0;
     cuda->hold->timed_out = 0;
     if (cudaMemsetAsync(cuda->flush, 0, 4, cuda->hold_stream) != cudaSuccess ||
-        gpubench_cuda_launch(cuda, cuda->hold_kernel, (unsigned)bench->machine.sm_count * per_sm,
-                             threads, cuda->hold_stream, arguments) != 0)
+        gpb_cuda_launch(cuda, cuda->hold_kernel, (unsigned)bench->machine.sm_count * per_sm,
+                        threads, cuda->hold_stream, arguments) != 0)
         return 0;
-    while (!cuda->hold->resident && gpubench_now_s() - start < GPUBENCH_HOLD_S)
+    while (!cuda->hold->resident && gpb_now_s() - start < GPB_HOLD_S)
         continue;
     if (!cuda->hold->resident)
         cuda->hold->released = 1;
@@ -2722,35 +2745,35 @@ static int gpubench_cuda_hold(gpubench *bench)
 }
 
 /* What a start with the GPU held has shown. */
-typedef struct gpubench_release {
+typedef struct gpb_release {
     int held;           /* the GPU was; it is not where others use it too */
     int waited;         /* the run waited for the device */
     double leftover_us; /* from the stop event until the device was idle */
-} gpubench_release;
+} gpb_release;
 
 /* By kernels that write the time: an event's time is taken when the GPU comes
  * to look at its stream again, which another stream's work may put off. */
-static int gpubench_cuda_stamp(const gpubench_cuda *cuda, int which, cudaStream_t stream)
+static int gpb_cuda_stamp(const gpb_cuda *cuda, int which, cudaStream_t stream)
 {
     void *at = (void *)(uintptr_t)&cuda->hold->stamps[which];
     void *arguments[1];
     arguments[0] = &at;
-    return cuda->stamp ? gpubench_cuda_launch(cuda, cuda->stamp, 1, 1, stream, arguments) : 0;
+    return cuda->stamp ? gpb_cuda_launch(cuda, cuda->stamp, 1, 1, stream, arguments) : 0;
 }
 
-static double gpubench_cuda_stamped_us(const gpubench_cuda *cuda)
+static double gpb_cuda_stamped_us(const gpb_cuda *cuda)
 {
     return (double)(cuda->hold->stamps[1] - cuda->hold->stamps[0]) / 1e3;
 }
 
 /* count times run (and reset between them), with the time in front and behind. */
-static int gpubench_cuda_enqueue_stamped(gpubench *bench, gpubench_live *live, uint64_t count,
-                                         cudaStream_t stream)
+static int gpb_cuda_enqueue_stamped(gpubench *bench, gpb_live *live, uint64_t count,
+                                    cudaStream_t stream)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
     uint64_t i;
-    int code = gpubench_cuda_stamp(cuda, 0, stream);
+    int code = gpb_cuda_stamp(cuda, 0, stream);
     for (i = 0; i < count && code == 0; i++) {
         if (i > 0 && one->reset)
             code = one->reset(one->context, stream);
@@ -2760,66 +2783,66 @@ static int gpubench_cuda_enqueue_stamped(gpubench *bench, gpubench_live *live, u
     if (code == 0)
         code = (int)cudaGetLastError();
     if (code == 0)
-        code = gpubench_cuda_stamp(cuda, 1, stream);
+        code = gpb_cuda_stamp(cuda, 1, stream);
     return code != 0 ? code : (int)cudaEventRecord(cuda->stop, stream);
 }
 
-static int gpubench_cuda_reset_and_wait(gpubench *bench, gpubench_live *live, cudaStream_t stream)
+static int gpb_cuda_reset_and_wait(gpubench *bench, gpb_live *live, cudaStream_t stream)
 {
     const gpubench_case *one = &live->item->one;
-    int code = gpubench_cuda_make_current(bench);
+    int code = gpb_cuda_make_current(bench);
     if (code == 0 && one->reset)
         code = one->reset(one->context, stream);
     return code != 0 ? code : (int)cudaDeviceSynchronize();
 }
 
-static int gpubench_cuda_release_runs(gpubench *bench, gpubench_live *live, uint64_t count,
-                                      gpubench_release *seen)
+static int gpb_cuda_release_runs(gpubench *bench, gpb_live *live, uint64_t count,
+                                 gpb_release *seen)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     double stopped;
-    int code = gpubench_cuda_reset_and_wait(bench, live, cuda->streams[0]);
+    int code = gpb_cuda_reset_and_wait(bench, live, cuda->streams[0]);
     memset(seen, 0, sizeof *seen);
-    seen->held = code == 0 && gpubench_cuda_hold(bench);
+    seen->held = code == 0 && gpb_cuda_hold(bench);
     if (code == 0)
-        code = gpubench_cuda_enqueue_stamped(bench, live, count, cuda->streams[0]);
+        code = gpb_cuda_enqueue_stamped(bench, live, count, cuda->streams[0]);
     seen->waited = seen->held && cuda->hold->timed_out;
     cuda->hold->released = 1;
     if (code == 0)
-        code = gpubench_cuda_wait(bench, cuda->stop);
+        code = gpb_cuda_wait(bench, cuda->stop);
     if (code == 0)
-        code = gpubench_cuda_make_current(bench);
-    stopped = gpubench_now_s();
+        code = gpb_cuda_make_current(bench);
+    stopped = gpb_now_s();
     if (code == 0)
         code = (int)cudaDeviceSynchronize();
-    seen->leftover_us = (gpubench_now_s() - stopped) * 1e6;
+    seen->leftover_us = (gpb_now_s() - stopped) * 1e6;
     return code;
 }
 
 /* The GPU's own time of one run: behind a gate that stays closed for hold_s, or
  * without one for 0. */
-static int gpubench_cuda_time_stamped(gpubench *bench, gpubench_live *live, double hold_s,
-                                      cudaStream_t stream, double *us)
+static int gpb_cuda_time_stamped(gpubench *bench, gpb_live *live, double hold_s,
+                                 cudaStream_t stream, double *us)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    int code = gpubench_cuda_reset_and_wait(bench, live, stream);
-    gpubench_gate_close(&cuda->gate);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
+    int code = gpb_cuda_reset_and_wait(bench, live, stream);
+    gpb_gate_close(&cuda->gate);
     if (code == 0 && hold_s > 0)
-        code = (int)cudaLaunchHostFunc(stream, gpubench_gate_wait, &cuda->gate);
+        code = (int)cudaLaunchHostFunc(stream, gpb_gate_wait, &cuda->gate);
     if (code == 0)
-        code = gpubench_cuda_enqueue_stamped(bench, live, 1, stream);
+        code = gpb_cuda_enqueue_stamped(bench, live, 1, stream);
     if (code == 0)
-        gpubench_wait_s(hold_s);
-    (void)gpubench_gate_open(&cuda->gate);
+        gpb_wait_s(hold_s);
+    (void)gpb_gate_open(&cuda->gate);
     if (code == 0)
-        code = gpubench_cuda_wait(bench, cuda->stop);
-    *us = gpubench_cuda_stamped_us(cuda);
+        code = gpb_cuda_wait(bench, cuda->stop);
+    *us = gpb_cuda_stamped_us(cuda);
     return code;
 }
 
 /* How often to run a case at a time so that what is never joined piles up: as
  * often as half a millisecond of enqueueing allows, and 5 ms of the device. */
-static uint64_t gpubench_escape_batch(const gpubench_live *live)
+static uint64_t gpb_escape_batch(const gpb_live *live)
 {
     double most = 5e3 / (live->host_us + 0.1), queued = 500 / (live->enqueue_us + 0.1);
     most = most < queued ? most : queued;
@@ -2827,31 +2850,31 @@ static uint64_t gpubench_escape_batch(const gpubench_live *live)
 }
 
 /* Does the run wait for the device inside? Then it is timed without a gate. */
-static int gpubench_cuda_find_waiting(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_find_waiting(gpubench *bench, gpb_live *live)
 {
-    gpubench_release seen;
+    gpb_release seen;
     int attempt, code = 0;
     for (attempt = 0; attempt < 2 && code == 0; attempt++) {
-        code = gpubench_cuda_release_runs(bench, live, 1, &seen);
+        code = gpb_cuda_release_runs(bench, live, 1, &seen);
         if (code == 0 && !seen.waited)
             return 0;
     }
     if (code == 0) {
         live->ungated = 1;
-        gpubench_add_flag(live, "ungated");
+        gpb_add_flag(live, "ungated");
     }
     return code;
 }
 
 /* Is the device busy after the stop event? */
-static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_find_unjoined(gpubench *bench, gpb_live *live)
 {
-    const double idle_us = gpubench_cuda_of(bench)->idle_us;
-    uint64_t batch = live->ungated ? 1 : gpubench_escape_batch(live);
-    gpubench_release seen;
+    const double idle_us = gpb_cuda_of(bench)->idle_us;
+    uint64_t batch = live->ungated ? 1 : gpb_escape_batch(live);
+    gpb_release seen;
     int attempt, code = 0;
-    for (attempt = 0; attempt < GPUBENCH_ESCAPE_ATTEMPTS && code == 0; attempt++) {
-        code = gpubench_cuda_release_runs(bench, live, batch, &seen);
+    for (attempt = 0; attempt < GPB_ESCAPE_ATTEMPTS && code == 0; attempt++) {
+        code = gpb_cuda_release_runs(bench, live, batch, &seen);
         if (seen.leftover_us <= (batch > 1 ? 50 : 15) + idle_us + 0.01 * live->host_us)
             return code;
     }
@@ -2865,33 +2888,33 @@ static int gpubench_cuda_find_unjoined(gpubench *bench, gpubench_live *live)
  * for so long that work on other streams is over, beyond what enqueueing takes:
  * work that is joined but was never forked. 0 for a run that takes longer than a
  * gate can be closed. */
-static int gpubench_cuda_look_for_unforked(gpubench *bench, gpubench_live *live, int look,
-                                           double *open_us, double *gated_us)
+static int gpb_cuda_look_for_unforked(gpubench *bench, gpb_live *live, int look,
+                                      double *open_us, double *gated_us)
 {
-    cudaStream_t stream = gpubench_cuda_of(bench)->streams[(uint64_t)look % live->streams];
-    const double most_us = 0.4 * 1e6 * GPUBENCH_GATE_TIMEOUT_S;
-    int code = gpubench_cuda_time_stamped(bench, live, 0, stream, open_us);
+    cudaStream_t stream = gpb_cuda_of(bench)->streams[(uint64_t)look % live->streams];
+    const double most_us = 0.4 * 1e6 * GPB_GATE_TIMEOUT_S;
+    int code = gpb_cuda_time_stamped(bench, live, 0, stream, open_us);
     *gated_us = *open_us;
     if (code != 0 || *open_us + live->host_us > most_us)
         return code;
-    return gpubench_cuda_time_stamped(bench, live, 1e-6 * (*open_us + live->host_us) + 1e-4,
-                                      stream, gated_us);
+    return gpb_cuda_time_stamped(bench, live, 1e-6 * (*open_us + live->host_us) + 1e-4,
+                                 stream, gated_us);
 }
 
 /* A case of which most looks say so works outside its stream (one look may find
  * the gate's stream and the case's own on one channel). Unless it can be
  * captured: then all of it belongs to the stream, and what took longer was a
  * host function, whose thread the gate had woken. */
-static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_find_unforked(gpubench *bench, gpb_live *live)
 {
     const int looks = 5;
     double open_us = 0, gated_us = 0;
     int found = 0, i, code = 0;
     for (i = 0; i < looks && code == 0 && found <= looks / 2 && i - found <= looks / 2; i++) {
-        code = gpubench_cuda_look_for_unforked(bench, live, i, &open_us, &gated_us);
+        code = gpb_cuda_look_for_unforked(bench, live, i, &open_us, &gated_us);
         found += open_us > 1.1 * gated_us + live->enqueue_us + 20;
     }
-    if (code != 0 || found <= looks / 2 || gpubench_cuda_can_be_captured(bench, live))
+    if (code != 0 || found <= looks / 2 || gpb_cuda_can_be_captured(bench, live))
         return code;
     return gpubench_fail(bench, GPUBENCH_FAILED,
                          "works outside the stream it was given: a run takes %.1f us, %.1f us of "
@@ -2900,29 +2923,29 @@ static int gpubench_cuda_find_unforked(gpubench *bench, gpubench_live *live)
 
 /* Host's times of one run on an idle device: until the call returned, and until
  * the device was done. The least of a few, because others use the host too. */
-static int gpubench_cuda_time_host(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_time_host(gpubench *bench, gpb_live *live)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
+    gpb_cuda *cuda = gpb_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
-    double begun = gpubench_now_s();
+    double begun = gpb_now_s();
     int i, code = 0;
-    for (i = 0; i < 10 && code == 0 && (i == 0 || gpubench_now_s() - begun < 0.05); i++) {
+    for (i = 0; i < 10 && code == 0 && (i == 0 || gpb_now_s() - begun < 0.05); i++) {
         cudaStream_t stream = cuda->streams[(uint64_t)i % live->streams];
         double start, enqueued, done;
-        code = gpubench_cuda_make_current(bench);
+        code = gpb_cuda_make_current(bench);
         if (code == 0 && one->reset)
             code = one->reset(one->context, stream);
         if (code == 0)
             code = (int)cudaDeviceSynchronize();
-        start = gpubench_now_s();
+        start = gpb_now_s();
         if (code == 0)
-            code = gpubench_cuda_enqueue_runs(live, stream);
-        enqueued = (gpubench_now_s() - start) * 1e6;
+            code = gpb_cuda_enqueue_runs(live, stream);
+        enqueued = (gpb_now_s() - start) * 1e6;
         if (code == 0)
             code = (int)cudaEventRecord(cuda->stop, stream);
         if (code == 0)
-            code = gpubench_cuda_wait(bench, cuda->stop);
-        done = (gpubench_now_s() - start) * 1e6;
+            code = gpb_cuda_wait(bench, cuda->stop);
+        done = (gpb_now_s() - start) * 1e6;
         live->enqueue_us = i == 0 || enqueued < live->enqueue_us ? enqueued : live->enqueue_us;
         live->host_us = i == 0 || done < live->host_us ? done : live->host_us;
     }
@@ -2931,7 +2954,7 @@ static int gpubench_cuda_time_host(gpubench *bench, gpubench_live *live)
 
 /* Stream-ordered memory that is freed goes back to the system when the device
  * is synchronized, which takes long and looks like work: kept meanwhile. */
-static uint64_t gpubench_cuda_keep_pool(gpubench *bench, uint64_t threshold)
+static uint64_t gpb_cuda_keep_pool(gpubench *bench, uint64_t threshold)
 {
     cudaMemPool_t pool = NULL;
     uint64_t before = 0;
@@ -2942,26 +2965,26 @@ static uint64_t gpubench_cuda_keep_pool(gpubench *bench, uint64_t threshold)
     return before;
 }
 
-static int gpubench_cuda_find_escapes(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_find_escapes(gpubench *bench, gpb_live *live)
 {
-    uint64_t threshold = gpubench_cuda_keep_pool(bench, UINT64_MAX);
-    int code = gpubench_cuda_time_host(bench, live);
-    if (code == 0 && gpubench_cuda_of(bench)->hold_kernel)
-        code = gpubench_cuda_find_waiting(bench, live);
+    uint64_t threshold = gpb_cuda_keep_pool(bench, UINT64_MAX);
+    int code = gpb_cuda_time_host(bench, live);
+    if (code == 0 && gpb_cuda_of(bench)->hold_kernel)
+        code = gpb_cuda_find_waiting(bench, live);
     if (code == 0)
-        code = gpubench_cuda_find_unjoined(bench, live);
-    if (code == 0 && !live->ungated && gpubench_cuda_of(bench)->stamp)
-        code = gpubench_cuda_find_unforked(bench, live);
-    (void)gpubench_cuda_keep_pool(bench, threshold);
+        code = gpb_cuda_find_unjoined(bench, live);
+    if (code == 0 && !live->ungated && gpb_cuda_of(bench)->stamp)
+        code = gpb_cuda_find_unforked(bench, live);
+    (void)gpb_cuda_keep_pool(bench, threshold);
     return code;
 }
 
-static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     size_t nodes = 0;
-    int code = gpubench_cuda_record(bench, live, &graph, &nodes);
+    int code = gpb_cuda_record(bench, live, &graph, &nodes);
     if (code == 0 && nodes > 0)
         code = (int)cudaGraphInstantiateWithFlags(&executable, graph, 0);
     if (graph)
@@ -2980,16 +3003,16 @@ static int gpubench_cuda_capture(gpubench *bench, gpubench_live *live)
 /* A run that is as short as an empty kernel may launch nothing at all, and
  * still take more than nothing: recording an event does. As a graph it has no
  * nodes then. What cannot be captured is believed. */
-static int gpubench_cuda_find_nothing(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_find_nothing(gpubench *bench, gpb_live *live)
 {
     double empty_us = bench->overhead_us[GPUBENCH_COLD];
     cudaGraph_t graph = NULL;
     size_t nodes = 0;
     double us = 0;
-    int code = gpubench_cuda_time(bench, live, &us);
+    int code = gpb_cuda_time(bench, live, &us);
     if (code != 0 || us > (empty_us > 0 ? 1.05 * empty_us : 5))
         return code;
-    code = gpubench_cuda_record(bench, live, &graph, &nodes);
+    code = gpb_cuda_record(bench, live, &graph, &nodes);
     if (graph)
         (void)cudaGraphDestroy(graph);
     if (code != 0 || nodes > 0)
@@ -3000,19 +3023,19 @@ static int gpubench_cuda_find_nothing(gpubench *bench, gpubench_live *live)
 /* What happens once (loading of modules) or once on each stream (workspaces
  * that a library keeps by stream) happens here, without a gate. A case whose
  * runs take long gets fewer streams. */
-static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_try_streams(gpubench *bench, gpb_live *live)
 {
-    double us, start = gpubench_now_s();
+    double us, start = gpb_now_s();
     int code = 0;
     live->ungated = 1;
     live->turn = 0;
     live->streams = bench->settings.streams;
     while (code == 0 && live->turn < bench->settings.streams &&
-           (live->turn < 2 || gpubench_now_s() - start < 0.1)) {
+           (live->turn < 2 || gpb_now_s() - start < 0.1)) {
         if (live->turn == 1)
-            start = gpubench_now_s(); /* the first took what happens once */
-        code = gpubench_cuda_sample(bench, live, &us);
-        live->first_s = live->turn == 1 ? gpubench_now_s() - start : live->first_s;
+            start = gpb_now_s(); /* the first took what happens once */
+        code = gpb_cuda_sample(bench, live, &us);
+        live->first_s = live->turn == 1 ? gpb_now_s() - start : live->first_s;
     }
     live->streams = live->turn;
     live->turn = 0;
@@ -3020,33 +3043,33 @@ static int gpubench_cuda_try_streams(gpubench *bench, gpubench_live *live)
     return code;
 }
 
-static int gpubench_cuda_lacks_sweep(const gpubench *bench, unsigned mode)
+static int gpb_cuda_lacks_sweep(const gpubench *bench, unsigned mode)
 {
-    return (mode == GPUBENCH_COLD || mode == GPUBENCH_GRAPH) && !gpubench_cuda_of(bench)->sweep;
+    return (mode == GPUBENCH_COLD || mode == GPUBENCH_GRAPH) && !gpb_cuda_of(bench)->sweep;
 }
 
-static int gpubench_cuda_begin(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_begin(gpubench *bench, gpb_live *live)
 {
     int code;
-    if (gpubench_cuda_lacks_sweep(bench, live->mode))
+    if (gpb_cuda_lacks_sweep(bench, live->mode))
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED,
                              "the driver takes no kernel as PTX, so that caches cannot be swept: "
                              "--mode dirty");
-    code = gpubench_cuda_try_streams(bench, live);
+    code = gpb_cuda_try_streams(bench, live);
     if (code == 0 && !bench->calibrating)
-        code = gpubench_cuda_find_escapes(bench, live);
+        code = gpb_cuda_find_escapes(bench, live);
     if (code == 0 && live->mode == GPUBENCH_GRAPH)
-        code = gpubench_cuda_capture(bench, live);
+        code = gpb_cuda_capture(bench, live);
     else if (code == 0 && !bench->calibrating)
-        code = gpubench_cuda_find_nothing(bench, live);
+        code = gpb_cuda_find_nothing(bench, live);
     if (code == 0 && live->graph && !bench->calibrating)
-        code = gpubench_cuda_time_host(bench, live);
+        code = gpb_cuda_time_host(bench, live);
     return code;
 }
 
-static int gpubench_cuda_finish(gpubench *bench)
+static int gpb_cuda_finish(gpubench *bench)
 {
-    cudaError_t code = (cudaError_t)gpubench_cuda_make_current(bench);
+    cudaError_t code = (cudaError_t)gpb_cuda_make_current(bench);
     if (code == cudaSuccess)
         code = cudaDeviceSynchronize();
     return (int)(code != cudaSuccess ? code : cudaGetLastError());
@@ -3055,15 +3078,15 @@ static int gpubench_cuda_finish(gpubench *bench)
 /* ---- energy ---- */
 
 /* Where the energy counter stood when it last moved. */
-typedef struct gpubench_tick {
+typedef struct gpb_tick {
     double mj, s;
     uint64_t runs; /* that were done */
-} gpubench_tick;
+} gpb_tick;
 
 /* The counter in mJ since some start; negative: unknown. */
-static double gpubench_cuda_read_energy_mj(const gpubench *bench)
+static double gpb_cuda_read_energy_mj(const gpubench *bench)
 {
-    const gpubench_nvml *nvml = &gpubench_cuda_of(bench)->nvml;
+    const gpb_nvml *nvml = &gpb_cuda_of(bench)->nvml;
     unsigned long long mj;
     return nvml->device && nvml->energy && nvml->energy(nvml->device, &mj) == 0 ? (double)mj : -1;
 }
@@ -3071,29 +3094,29 @@ static double gpubench_cuda_read_energy_mj(const gpubench *bench)
 /* Keeps two batches in flight, so that the device never waits for the host,
  * and follows the counter, which steps by tenths of a second: from one of its
  * steps to another, at least 2 s later, and not before the power has settled. */
-static int gpubench_cuda_follow_energy(gpubench *bench, gpubench_live *live, gpubench_tick *first,
-                                       gpubench_tick *last)
+static int gpb_cuda_follow_energy(gpubench *bench, gpb_live *live, gpb_tick *first,
+                                  gpb_tick *last)
 {
-    gpubench_cuda *cuda = gpubench_cuda_of(bench);
-    double start = gpubench_now_s(), before = -1;
+    gpb_cuda *cuda = gpb_cuda_of(bench);
+    double start = gpb_now_s(), before = -1;
     uint64_t queued = 0;
     int code = 0;
     memset(first, 0, sizeof *first);
     memset(last, 0, sizeof *last);
     while (code == 0 && (first->s == 0 || last->s - first->s < 2)) {
         double mj;
-        code = gpubench_cuda_enqueue_runs(live, cuda->streams[0]);
+        code = gpb_cuda_enqueue_runs(live, cuda->streams[0]);
         if (code == 0)
             code = (int)cudaEventRecord(cuda->batches[queued % 2], cuda->streams[0]);
         if (code == 0 && ++queued > 1)
-            code = gpubench_cuda_wait(bench, cuda->batches[queued % 2]);
-        mj = gpubench_cuda_read_energy_mj(bench);
-        if (mj < 0 || gpubench_now_s() - start > 10)
+            code = gpb_cuda_wait(bench, cuda->batches[queued % 2]);
+        mj = gpb_cuda_read_energy_mj(bench);
+        if (mj < 0 || gpb_now_s() - start > 10)
             return code != 0 ? code : GPUBENCH_UNSUPPORTED;
         if (mj != before && before >= 0) {
-            gpubench_tick *tick = first->s == 0 && gpubench_now_s() - start > 0.3 ? first : last;
+            gpb_tick *tick = first->s == 0 && gpb_now_s() - start > 0.3 ? first : last;
             tick->mj = mj;
-            tick->s = gpubench_now_s();
+            tick->s = gpb_now_s();
             tick->runs = (queued - 1) * live->batch;
         }
         before = mj;
@@ -3103,86 +3126,86 @@ static int gpubench_cuda_follow_energy(gpubench *bench, gpubench_live *live, gpu
 
 /* Millijoules of one run, from the board's energy counter. The case is reset
  * once, in front: its reset's energy is not the run's. */
-static int gpubench_cuda_measure_energy(gpubench *bench, gpubench_live *live)
+static int gpb_cuda_measure_energy(gpubench *bench, gpb_live *live)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t batch = live->batch;
-    gpubench_tick first, last;
+    gpb_tick first, last;
     double us = 0;
-    int code = one->reset ? one->reset(one->context, gpubench_cuda_of(bench)->streams[0]) : 0;
+    int code = one->reset ? one->reset(one->context, gpb_cuda_of(bench)->streams[0]) : 0;
     live->batch = 1;
     if (code == 0)
-        code = gpubench_cuda_sample(bench, live, &us);
+        code = gpb_cuda_sample(bench, live, &us);
     live->batch = us > 0 && us < 1e4 ? (uint64_t)(1e4 / us) + 1 : 1;
     if (code == 0)
-        code = gpubench_cuda_follow_energy(bench, live, &first, &last);
+        code = gpb_cuda_follow_energy(bench, live, &first, &last);
     live->batch = batch;
     if (code == 0 && last.runs > first.runs)
         live->energy_mj = (last.mj - first.mj) / (double)(last.runs - first.runs);
     else if (code == 0 || code == GPUBENCH_UNSUPPORTED)
-        gpubench_add_flag(live, "no-energy-counter");
+        gpb_add_flag(live, "no-energy-counter");
     return code == GPUBENCH_UNSUPPORTED ? 0 : code;
 }
 
-static void gpubench_cuda_end(gpubench_live *live)
+static void gpb_cuda_end(gpb_live *live)
 {
     if (live->graph)
         (void)cudaGraphExecDestroy((cudaGraphExec_t)live->graph);
     live->graph = NULL;
 }
 
-static int gpubench_cuda_alive(gpubench *bench)
+static int gpb_cuda_alive(gpubench *bench)
 {
     (void)cudaGetLastError();
     return !bench->lost && cudaDeviceSynchronize() == cudaSuccess;
 }
 
-static const char *gpubench_cuda_error_name(int code)
+static const char *gpb_cuda_error_name(int code)
 {
     return cudaGetErrorName((cudaError_t)code);
 }
 
-static const char *gpubench_cuda_error_string(int code)
+static const char *gpb_cuda_error_string(int code)
 {
     return cudaGetErrorString((cudaError_t)code);
 }
 
-static const gpubench_backend gpubench_cuda_backend = {
-    "cuda", gpubench_cuda_choose, gpubench_cuda_open, gpubench_cuda_close,
-    gpubench_cuda_make_current, gpubench_cuda_allocate,
-    gpubench_cuda_release, gpubench_cuda_copy, gpubench_cuda_fill, gpubench_cuda_free_bytes,
-    gpubench_cuda_begin, gpubench_cuda_sample, gpubench_cuda_finish, gpubench_cuda_end,
-    gpubench_cuda_alive, gpubench_cuda_error_name, gpubench_cuda_error_string,
-    gpubench_cuda_read_state, gpubench_cuda_measure_energy};
+static const gpb_backend gpb_cuda_backend = {
+    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
+    gpb_cuda_make_current, gpb_cuda_allocate,
+    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
+    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_finish, gpb_cuda_end,
+    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
+    gpb_cuda_read_state, gpb_cuda_measure_energy};
 
-static int gpubench_run_memset(void *context, gpubench_stream stream)
+static int gpb_run_memset(void *context, gpubench_stream stream)
 {
-    return (int)cudaMemsetAsync(((gpubench_cuda *)context)->flush, 0, 4, stream);
+    return (int)cudaMemsetAsync(((gpb_cuda *)context)->flush, 0, 4, stream);
 }
 
-static int gpubench_run_empty(void *context, gpubench_stream stream)
+static int gpb_run_empty(void *context, gpubench_stream stream)
 {
-    const gpubench_cuda *cuda = (const gpubench_cuda *)context;
-    return gpubench_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
+    const gpb_cuda *cuda = (const gpb_cuda *)context;
+    return gpb_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
 }
 #endif /* GPUBENCH_CUDA */
 
-static const gpubench_backend *gpubench_choose_backend(const gpubench_settings *settings)
+static const gpb_backend *gpb_choose_backend(const gpb_settings *settings)
 {
 #if GPUBENCH_CUDA
     if (strcmp(settings->device, "cpu") != 0)
-        return &gpubench_cuda_backend;
+        return &gpb_cuda_backend;
 #else
     (void)settings;
 #endif
-    return &gpubench_host_backend;
+    return &gpb_host_backend;
 }
 
 /* ==== rows on disk ======================================================== */
 
 /* Descriptors that a fresh process takes along are closed in every other
  * program that a case starts, and are none that a closed standard output frees. */
-static int gpubench_keep_descriptor(int file)
+static int gpb_keep_descriptor(int file)
 {
     int kept = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 10);
     int reason = errno;
@@ -3193,7 +3216,7 @@ static int gpubench_keep_descriptor(int file)
 }
 
 /* Async-signal-safe. */
-static int gpubench_write_all(int file, const char *text, size_t bytes)
+static int gpb_write_all(int file, const char *text, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t done = write(file, text, bytes);
@@ -3210,7 +3233,7 @@ static int gpubench_write_all(int file, const char *text, size_t bytes)
 /* The descriptor that --csv names, or -1: it is a path. What standard output is
  * already is written as it stands, because replacing a log that the shell
  * appends to would destroy it. */
-static int gpubench_csv_stream(const char *csv)
+static int gpb_csv_stream(const char *csv)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     struct stat named, output;
@@ -3220,7 +3243,7 @@ static int gpubench_csv_stream(const char *csv)
         return STDOUT_FILENO;
     if (!strcmp(csv, "/dev/stderr"))
         return STDERR_FILENO;
-    for (i = 0; i < GPUBENCH_COUNT_OF(folders); i++)
+    for (i = 0; i < GPB_COUNT_OF(folders); i++)
         if (!strncmp(csv, folders[i], strlen(folders[i])) &&
             gpubench_parse_count(csv + strlen(folders[i]), &number) == 0 && number <= INT_MAX)
             return (int)number;
@@ -3233,7 +3256,7 @@ static int gpubench_csv_stream(const char *csv)
 /* What --csv names, links followed, and whether another file can take its
  * place: a device or a pipe has to be written itself, and a link that leads
  * nowhere is refused. */
-static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capacity)
+static int gpb_resolve_csv(const gpubench *bench, char *path, size_t capacity)
 {
     const char *csv = bench->settings.csv;
     char real[PATH_MAX];
@@ -3243,7 +3266,7 @@ static int gpubench_resolve_csv(const gpubench *bench, char *path, size_t capaci
     return regular || (!exists && lstat(csv, &link) != 0);
 }
 
-static int gpubench_stream_is_open(int stream)
+static int gpb_stream_is_open(int stream)
 {
     int flags = fcntl(stream, F_GETFL);
     if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
@@ -3253,7 +3276,7 @@ static int gpubench_stream_is_open(int stream)
 }
 
 /* Could the result be written? Found out before an hour of measuring. */
-static void gpubench_try_path(gpubench *bench)
+static void gpb_try_path(gpubench *bench)
 {
     const char *csv = bench->settings.csv;
     char path[PATH_MAX], temporary[PATH_MAX + 32];
@@ -3262,9 +3285,9 @@ static void gpubench_try_path(gpubench *bench)
     if (!csv)
         return;
     errno = EISDIR;
-    if (gpubench_csv_stream(csv) >= 0) {
-        code = !gpubench_stream_is_open(gpubench_csv_stream(csv));
-    } else if (gpubench_resolve_csv(bench, path, sizeof path)) {
+    if (gpb_csv_stream(csv) >= 0) {
+        code = !gpb_stream_is_open(gpb_csv_stream(csv));
+    } else if (gpb_resolve_csv(bench, path, sizeof path)) {
         snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
         code = access(path, W_OK) != 0 && errno != ENOENT;
         file = code ? -1 : open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -3283,11 +3306,11 @@ static void gpubench_try_path(gpubench *bench)
 /* The file that is to be replaced, locked for as long as this process, and
  * whatever it becomes or starts for --runs, lives: two that replaced one file
  * would lose the rows of one. -1 with errno; EBUSY: another process has it. */
-static int gpubench_lock_old(const char *path)
+static int gpb_lock_old(const char *path)
 {
     struct stat named, opened;
     for (;;) {
-        int file = gpubench_keep_descriptor(open(path, O_WRONLY));
+        int file = gpb_keep_descriptor(open(path, O_WRONLY));
         if (file < 0)
             return -1;
         if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -3303,7 +3326,7 @@ static int gpubench_lock_old(const char *path)
 }
 
 /* FILE.partial, or a number behind it where a killed process left one. */
-static int gpubench_create_partial(gpubench *bench, const char *path)
+static int gpb_create_partial(gpubench *bench, const char *path)
 {
     char name[PATH_MAX + 32];
     unsigned number;
@@ -3314,55 +3337,55 @@ static int gpubench_create_partial(gpubench *bench, const char *path)
         if (file < 0 && errno != EEXIST)
             return -1;
         if (file < 0)
-            gpubench_message(bench, "%s holds the rows of a run that was killed; it stays there",
-                             name);
+            gpb_message(bench, "%s holds the rows of a run that was killed; it stays there",
+                        name);
     }
-    bench->journal.partial = gpubench_duplicate(name);
+    bench->journal.partial = gpb_duplicate(name);
     return file;
 }
 
 /* Straight to the path where nothing is, else beside it. -1 with errno. */
-static int gpubench_create_journal(gpubench *bench, const char *path)
+static int gpb_create_journal(gpubench *bench, const char *path)
 {
-    gpubench_journal *journal = &bench->journal;
+    gpb_journal *journal = &bench->journal;
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
     if (file < 0 && errno != EEXIST)
         return -1;
     if (file < 0) {
-        journal->old = gpubench_lock_old(path);
+        journal->old = gpb_lock_old(path);
         if (journal->old < 0)
             return -1;
-        file = gpubench_create_partial(bench, path);
+        file = gpb_create_partial(bench, path);
     }
-    file = gpubench_keep_descriptor(file);
+    file = gpb_keep_descriptor(file);
     if (file >= 0) {
         (void)flock(file, LOCK_EX | LOCK_NB);
         free(journal->path);
-        journal->path = gpubench_duplicate(path);
+        journal->path = gpb_duplicate(path);
     }
     return file;
 }
 
 /* The row as a line of CSV, to free; the header without a row. Gives its length. */
-static size_t gpubench_row_text(const gpubench_row *row, int columns, char **text)
+static size_t gpb_row_text(const gpb_row *row, int columns, char **text)
 {
     size_t bytes = 0;
     FILE *file = open_memstream(text, &bytes);
-    gpubench_must(file);
+    gpb_must(file);
     if (row)
-        gpubench_write_row(file, row, columns);
+        gpb_write_row(file, row, columns);
     else
-        gpubench_write_header(file);
+        gpb_write_header(file);
     fclose(file);
-    gpubench_must(*text);
+    gpb_must(*text);
     return bytes;
 }
 
 /* Whole lines only: what a full disk cut off is taken back. Async-signal-safe. */
-static void gpubench_append(gpubench_journal *journal, const char *text, size_t bytes)
+static void gpb_append(gpb_journal *journal, const char *text, size_t bytes)
 {
     off_t end = journal->is_stream ? 0 : lseek(journal->file, 0, SEEK_END);
-    if (journal->file < 0 || journal->error || gpubench_write_all(journal->file, text, bytes) == 0)
+    if (journal->file < 0 || journal->error || gpb_write_all(journal->file, text, bytes) == 0)
         return;
     journal->error = errno;
     if (!journal->is_stream && end >= 0 && ftruncate(journal->file, end) != 0)
@@ -3370,60 +3393,60 @@ static void gpubench_append(gpubench_journal *journal, const char *text, size_t 
 }
 
 /* What the journal is called now; NULL: not this process's to know. */
-static const char *gpubench_journal_name(const gpubench_journal *journal)
+static const char *gpb_journal_name(const gpb_journal *journal)
 {
     return journal->partial && !journal->renamed ? journal->partial : journal->path;
 }
 
-static void gpubench_tell_journal_error(const gpubench *bench)
+static void gpb_tell_journal_error(const gpubench *bench)
 {
-    const gpubench_journal *journal = &bench->journal;
-    const char *name = journal->rows > 0 ? gpubench_journal_name(journal) : NULL;
-    gpubench_message(bench, "--csv '%s': %s%s%s",
-                     bench->settings.csv ? bench->settings.csv : "(of all runs)",
-                     strerror(journal->error), name ? "; the rows before are in " : "",
-                     name ? name : "");
+    const gpb_journal *journal = &bench->journal;
+    const char *name = journal->rows > 0 ? gpb_journal_name(journal) : NULL;
+    gpb_message(bench, "--csv '%s': %s%s%s",
+                bench->settings.csv ? bench->settings.csv : "(of all runs)",
+                strerror(journal->error), name ? "; the rows before are in " : "",
+                name ? name : "");
 }
 
 /* 0, or -1 after a message. */
-static int gpubench_open_journal(gpubench *bench)
+static int gpb_open_journal(gpubench *bench)
 {
-    gpubench_journal *journal = &bench->journal;
+    gpb_journal *journal = &bench->journal;
     const char *csv = bench->settings.csv;
     char path[PATH_MAX], *header;
     size_t bytes;
     if (!csv || journal->file >= 0)
         return 0;
-    journal->file = gpubench_csv_stream(csv);
+    journal->file = gpb_csv_stream(csv);
     journal->is_stream = 1;
     if (journal->file < 0) {
-        int replaceable = gpubench_resolve_csv(bench, path, sizeof path);
+        int replaceable = gpb_resolve_csv(bench, path, sizeof path);
         journal->is_stream = !replaceable;
-        journal->file = replaceable ? gpubench_create_journal(bench, path)
-                                    : gpubench_keep_descriptor(open(path, O_WRONLY | O_APPEND));
+        journal->file = replaceable ? gpb_create_journal(bench, path)
+                                    : gpb_keep_descriptor(open(path, O_WRONLY | O_APPEND));
     }
     if (journal->file < 0) {
         gpubench_usage_error(bench, "--csv '%s': %s", csv,
                              errno == EBUSY ? "another process is writing it" : strerror(errno));
         return -1;
     }
-    bytes = gpubench_row_text(NULL, 0, &header);
+    bytes = gpb_row_text(NULL, 0, &header);
     fflush(stdout);
-    gpubench_append(journal, header, bytes);
+    gpb_append(journal, header, bytes);
     free(header);
     if (journal->error)
-        gpubench_tell_journal_error(bench);
+        gpb_tell_journal_error(bench);
     return 0;
 }
 
 /* An orderly end: what holds rows takes its name, what holds none goes.
  * Async-signal-safe. */
-static void gpubench_settle_journal(gpubench_journal *journal)
+static void gpb_settle_journal(gpb_journal *journal)
 {
     if (journal->file < 0 || journal->is_stream || !journal->path)
         return;
     if (journal->rows == 0) {
-        unlink(gpubench_journal_name(journal));
+        unlink(gpb_journal_name(journal));
         close(journal->file);
         journal->file = -1; /* what is measured later begins another one */
     } else if (journal->partial && !journal->renamed && !journal->error) {
@@ -3436,12 +3459,12 @@ static void gpubench_settle_journal(gpubench_journal *journal)
 
 /* Rows of other processes count, also those that could not be read back: what
  * holds any is not thrown away. */
-static void gpubench_count_rows(gpubench *bench)
+static void gpb_count_rows(gpubench *bench)
 {
-    gpubench_journal *journal = &bench->journal;
+    gpb_journal *journal = &bench->journal;
     struct stat about;
     char *header;
-    size_t header_bytes = gpubench_row_text(NULL, 0, &header);
+    size_t header_bytes = gpb_row_text(NULL, 0, &header);
     free(header);
     journal->rows = bench->row_count;
     if (journal->rows == 0 && journal->file >= 0 && !journal->is_stream &&
@@ -3449,9 +3472,9 @@ static void gpubench_count_rows(gpubench *bench)
         journal->rows = 1;
 }
 
-static void gpubench_free_journal(gpubench *bench)
+static void gpb_free_journal(gpubench *bench)
 {
-    gpubench_journal *journal = &bench->journal;
+    gpb_journal *journal = &bench->journal;
     if (journal->file >= 0 && !(journal->is_stream && journal->file < 10))
         close(journal->file);
     if (journal->old >= 0)
@@ -3467,28 +3490,28 @@ static void gpubench_free_journal(gpubench *bench)
 /* In front of its rows the file says what the process that writes it is doing,
  * for the parent under --runs, which outlives a child that is killed. */
 enum {
-    GPUBENCH_SLOT_BYTES = 65536,
-    GPUBENCH_SLOT_IDLE = 0,
-    GPUBENCH_SLOT_BUSY = 1, /* a case executes; its guilty row follows */
-    GPUBENCH_SLOT_ENDED = 2
+    GPB_SLOT_BYTES = 65536,
+    GPB_SLOT_IDLE = 0,
+    GPB_SLOT_BUSY = 1, /* a case executes; its guilty row follows */
+    GPB_SLOT_ENDED = 2
 };
 
-typedef struct gpubench_slot {
+typedef struct gpb_slot {
     int state, journal_error;
     uint64_t most_rows;
     size_t bytes, split;
     char stage[16];
-} gpubench_slot;
+} gpb_slot;
 
-static void gpubench_write_slot(const gpubench *bench, int state, const gpubench_guilty *guilty,
-                                const char *stage)
+static void gpb_write_slot(const gpubench *bench, int state, const gpb_guilty *guilty,
+                           const char *stage)
 {
-    gpubench_slot slot;
+    gpb_slot slot;
     memset(&slot, 0, sizeof slot);
     slot.state = state;
     slot.journal_error = bench->journal.error;
     slot.most_rows = bench->most_rows;
-    if (guilty && guilty->bytes <= GPUBENCH_SLOT_BYTES - sizeof slot &&
+    if (guilty && guilty->bytes <= GPB_SLOT_BYTES - sizeof slot &&
         pwrite(bench->rows_file, guilty->text, guilty->bytes, sizeof slot) ==
             (ssize_t)guilty->bytes) {
         slot.bytes = guilty->bytes;
@@ -3500,11 +3523,11 @@ static void gpubench_write_slot(const gpubench *bench, int state, const gpubench
 }
 
 /* Without a name, so that nothing stays however this ends. -1 with errno. */
-static int gpubench_make_rows_file(gpubench *bench)
+static int gpb_make_rows_file(gpubench *bench)
 {
     const char *folders[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "."};
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(folders) && bench->rows_file < 0; i++) {
+    for (i = 0; i < GPB_COUNT_OF(folders) && bench->rows_file < 0; i++) {
         char path[PATH_MAX];
         int file;
         if (!folders[i] || !*folders[i])
@@ -3513,83 +3536,83 @@ static int gpubench_make_rows_file(gpubench *bench)
         file = mkstemp(path);
         if (file >= 0)
             unlink(path);
-        bench->rows_file = gpubench_keep_descriptor(file);
+        bench->rows_file = gpb_keep_descriptor(file);
     }
     if (bench->rows_file < 0)
         return -1;
-    if (lseek(bench->rows_file, GPUBENCH_SLOT_BYTES, SEEK_SET) < 0)
+    if (lseek(bench->rows_file, GPB_SLOT_BYTES, SEEK_SET) < 0)
         return -1;
-    gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+    gpb_write_slot(bench, GPB_SLOT_IDLE, NULL, "");
     return 0;
 }
 
 /* A finished row, to every place that outlives this process. */
-static void gpubench_keep_row(gpubench *bench, const gpubench_row *row)
+static void gpb_keep_row(gpubench *bench, const gpb_row *row)
 {
     int known = bench->journal.error;
     char *text;
-    size_t bytes = gpubench_row_text(row, GPUBENCH_FILE_COLUMNS, &text);
+    size_t bytes = gpb_row_text(row, GPB_FILE_COLUMNS, &text);
     if (bench->journal.is_stream)
         fflush(stdout); /* the program's own words stay in front of the row */
-    gpubench_append(&bench->journal, text, bytes);
+    gpb_append(&bench->journal, text, bytes);
     free(text);
     bench->journal.rows += bench->journal.error == 0;
     if (bench->journal.error && !known)
-        gpubench_tell_journal_error(bench);
-    bytes = gpubench_row_text(row, GPUBENCH_COLUMN_COUNT, &text);
+        gpb_tell_journal_error(bench);
+    bytes = gpb_row_text(row, GPB_COLUMN_COUNT, &text);
     if (bench->rows_file >= 0 && !bench->rows_error &&
-        gpubench_write_all(bench->rows_file, text, bytes) != 0) {
+        gpb_write_all(bench->rows_file, text, bytes) != 0) {
         bench->rows_error = errno;
         if (bench->is_child)
-            gpubench_message(bench, "run %llu: cannot hand on its rows: %s",
-                             (unsigned long long)bench->run, strerror(errno));
+            gpb_message(bench, "run %llu: cannot hand on its rows: %s",
+                        (unsigned long long)bench->run, strerror(errno));
     }
     free(text);
 }
 
 /* ---- starting afresh ---- */
 
-#ifndef GPUBENCH_PROC_SELF
-#define GPUBENCH_PROC_SELF "/proc/self"
+#ifndef GPB_PROC_SELF
+#define GPB_PROC_SELF "/proc/self"
 #endif
 
 /* Set for the processes that this one starts, or becomes, and taken out of the
  * environment by them: what a case starts is none of them. */
-#define GPUBENCH_ENV "GPUBENCH_INTERNAL_"
-#define GPUBENCH_ENV_RUN GPUBENCH_ENV "RUN"
-#define GPUBENCH_ENV_ROWS GPUBENCH_ENV "ROWS"
-#define GPUBENCH_ENV_JOURNAL GPUBENCH_ENV "JOURNAL"
-#define GPUBENCH_ENV_CAMPAIGN GPUBENCH_ENV "CAMPAIGN"
+#define GPB_ENV "GPUBENCH_INTERNAL_"
+#define GPB_ENV_RUN GPB_ENV "RUN"
+#define GPB_ENV_ROWS GPB_ENV "ROWS"
+#define GPB_ENV_JOURNAL GPB_ENV "JOURNAL"
+#define GPB_ENV_CAMPAIGN GPB_ENV "CAMPAIGN"
 
 extern char **environ;
 
 /* The path of this program, to free; NULL if it cannot be known. */
-static char *gpubench_find_program(const gpubench *bench)
+static char *gpb_find_program(const gpubench *bench)
 {
     char real[PATH_MAX];
     const char *name = bench->argv[0];
-    if (access(GPUBENCH_PROC_SELF "/exe", X_OK) == 0)
-        return gpubench_duplicate(GPUBENCH_PROC_SELF "/exe");
+    if (access(GPB_PROC_SELF "/exe", X_OK) == 0)
+        return gpb_duplicate(GPB_PROC_SELF "/exe");
 #ifdef __linux__
     if (getauxval(AT_EXECFN))
         name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
 #endif
     if (!name || !strchr(name, '/') || !realpath(name, real))
         return NULL;
-    return gpubench_duplicate(real);
+    return gpb_duplicate(real);
 }
 
 /* The whole command line, also when the program gave gpubench_open a part of
  * it only. Where the system does not tell, that part. */
-static void gpubench_find_command(const gpubench *bench, gpubench_restart *restart)
+static void gpb_find_command(const gpubench *bench, gpb_restart *restart)
 {
-    FILE *file = fopen(GPUBENCH_PROC_SELF "/cmdline", "r");
+    FILE *file = fopen(GPB_PROC_SELF "/cmdline", "r");
     size_t bytes = 0, capacity = 256, count = 0, i;
-    char *text = (char *)gpubench_must(malloc(capacity));
+    char *text = (char *)gpb_must(malloc(capacity));
     int c;
     while (file && (c = getc(file)) != EOF) {
         if (bytes + 1 == capacity)
-            text = (char *)gpubench_must(realloc(text, capacity *= 2));
+            text = (char *)gpb_must(realloc(text, capacity *= 2));
         text[bytes++] = (char)c;
         count += c == '\0';
     }
@@ -3600,7 +3623,7 @@ static void gpubench_find_command(const gpubench *bench, gpubench_restart *resta
     if (count == 0)
         while (bench->argv[count])
             count++;
-    restart->command = (char **)gpubench_must(calloc(count + 1, sizeof *restart->command));
+    restart->command = (char **)gpb_must(calloc(count + 1, sizeof *restart->command));
     for (i = 0; i < count; i++) {
         restart->command[i] = bytes > 0 ? text : bench->argv[i];
         text += bytes > 0 ? strlen(text) + 1 : 0;
@@ -3609,25 +3632,25 @@ static void gpubench_find_command(const gpubench *bench, gpubench_restart *resta
 
 /* As it was before the program changed it, without what is meant for this
  * process only. */
-static char **gpubench_copy_environment(void)
+static char **gpb_copy_environment(void)
 {
     size_t count = 0, used = 0, i;
     char **copy;
     while (environ && environ[count])
         count++;
-    copy = (char **)gpubench_must(calloc(count + 1, sizeof *copy));
+    copy = (char **)gpb_must(calloc(count + 1, sizeof *copy));
     for (i = 0; i < count; i++)
-        if (strncmp(environ[i], GPUBENCH_ENV, sizeof GPUBENCH_ENV - 1) != 0)
-            copy[used++] = gpubench_duplicate(environ[i]);
+        if (strncmp(environ[i], GPB_ENV, sizeof GPB_ENV - 1) != 0)
+            copy[used++] = gpb_duplicate(environ[i]);
     return copy;
 }
 
-static void gpubench_free_restart(gpubench_restart *restart)
+static void gpb_free_restart(gpb_restart *restart)
 {
     size_t i;
     for (i = 0; restart->environment[i]; i++)
         free(restart->environment[i]);
-    for (i = 0; i < GPUBENCH_COUNT_OF(restart->told); i++)
+    for (i = 0; i < GPB_COUNT_OF(restart->told); i++)
         free(restart->told[i]);
     free(restart->program);
     free(restart->command);
@@ -3636,44 +3659,44 @@ static void gpubench_free_restart(gpubench_restart *restart)
     free(restart->next_environment);
 }
 
-static char *gpubench_assignment(const char *name, const char *value)
+static char *gpb_assignment(const char *name, const char *value)
 {
     size_t bytes = strlen(name) + strlen(value) + 2;
-    char *text = (char *)gpubench_must(malloc(bytes));
+    char *text = (char *)gpb_must(malloc(bytes));
     snprintf(text, bytes, "%s=%s", name, value);
     return text;
 }
 
-/* What gpubench_replace_process needs, made where memory may be had. run 0: no child. */
-static void gpubench_prepare_restart(gpubench *bench, uint64_t run)
+/* What gpb_replace_process needs, made where memory may be had. run 0: no child. */
+static void gpb_prepare_restart(gpubench *bench, uint64_t run)
 {
-    gpubench_restart *restart = &bench->restart;
-    const gpubench_journal *journal = &bench->journal;
+    gpb_restart *restart = &bench->restart;
+    const gpb_journal *journal = &bench->journal;
     char text[128];
     size_t count = 0, i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(restart->told); i++) {
+    for (i = 0; i < GPB_COUNT_OF(restart->told); i++) {
         free(restart->told[i]);
         restart->told[i] = NULL;
     }
     snprintf(text, sizeof text, "%u %d %d %d %d", bench->ordinal, bench->rows_file, journal->file,
              journal->is_stream, journal->old);
-    restart->told[0] = gpubench_assignment(GPUBENCH_ENV_ROWS, text);
-    restart->told[1] = gpubench_assignment(GPUBENCH_ENV_CAMPAIGN, bench->campaign);
+    restart->told[0] = gpb_assignment(GPB_ENV_ROWS, text);
+    restart->told[1] = gpb_assignment(GPB_ENV_CAMPAIGN, bench->campaign);
     snprintf(text, sizeof text, "%llu", (unsigned long long)run);
     if (run > 0)
-        restart->told[2] = gpubench_assignment(GPUBENCH_ENV_RUN, text);
+        restart->told[2] = gpb_assignment(GPB_ENV_RUN, text);
     else if (journal->partial && !journal->renamed)
-        restart->told[2] = gpubench_assignment(GPUBENCH_ENV_JOURNAL, journal->partial);
+        restart->told[2] = gpb_assignment(GPB_ENV_JOURNAL, journal->partial);
     while (restart->environment[count])
         count++;
     free(restart->next_environment);
     restart->next_environment =
-        (char **)gpubench_must(calloc(count + 4, sizeof *restart->next_environment));
+        (char **)gpb_must(calloc(count + 4, sizeof *restart->next_environment));
     memcpy(restart->next_environment, restart->environment, count * sizeof(char *));
     memcpy(restart->next_environment + count, restart->told, 3 * sizeof(char *));
 }
 
-static void gpubench_set_alarm(double seconds)
+static void gpb_set_alarm(double seconds)
 {
     struct itimerval timer;
     memset(&timer, 0, sizeof timer);
@@ -3686,9 +3709,9 @@ static void gpubench_set_alarm(double seconds)
 
 /* Becomes a fresh process of the same program that knows the rows so far.
  * Returns if that fails. Async-signal-safe. */
-static void gpubench_replace_process(const gpubench *bench)
+static void gpb_replace_process(const gpubench *bench)
 {
-    const gpubench_journal *journal = &bench->journal;
+    const gpb_journal *journal = &bench->journal;
     if (bench->rows_file < 0 || bench->rows_error || bench->restart.why_not) {
         errno = bench->rows_error ? bench->rows_error : ENOSYS;
         return;
@@ -3704,20 +3727,20 @@ static void gpubench_replace_process(const gpubench *bench)
 
 /* ==== a case that ends the process ======================================== */
 
-enum { GPUBENCH_REASON_BYTES = 256 };
+enum { GPB_REASON_BYTES = 256 };
 
 /* Whose function executes, and which. */
-typedef struct gpubench_watch {
-    gpubench_live *live; /* NULL: none of a case's */
+typedef struct gpb_watch {
+    gpb_live *live; /* NULL: none of a case's */
     const char *stage;
-} gpubench_watch;
+} gpb_watch;
 
 /* The signals that would end the process. */
-static const struct gpubench_signal {
+static const struct gpb_signal {
     int number, is_fault; /* of the case that executes */
     const char *name;
-} gpubench_signals[] = {
-    {SIGALRM, 1, "Alarm clock"}, /* ours, in front: gpubench_has_alarm */
+} gpb_signals[] = {
+    {SIGALRM, 1, "Alarm clock"}, /* ours, in front: gpb_has_alarm */
     {SIGSEGV, 1, "Segmentation fault"}, {SIGBUS, 1, "Bus error"},
     {SIGFPE, 1, "Floating point exception"}, {SIGILL, 1, "Illegal instruction"},
     {SIGABRT, 1, "Aborted"}, {SIGTRAP, 1, "Trace/breakpoint trap"},
@@ -3725,55 +3748,55 @@ static const struct gpubench_signal {
     {SIGXCPU, 0, ""}};
 
 /* What a signal's handler and the end of the process can see. */
-static gpubench *gpubench_guarded; /* the handle that is measuring, or NULL */
-static gpubench_watch gpubench_watched;
-static struct gpubench_guard {
+static gpubench *gpb_guarded; /* the handle that is measuring, or NULL */
+static gpb_watch gpb_watched;
+static struct gpb_guard {
     pid_t pid; /* a process that a case forks is not guarded */
     volatile sig_atomic_t dying;
-    int taken[GPUBENCH_COUNT_OF(gpubench_signals)];
+    int taken[GPB_COUNT_OF(gpb_signals)];
     int own_stack;
     char *stack;
-    const gpubench_live *told; /* whom the parent knows to be executing */
+    const gpb_live *told; /* whom the parent knows to be executing */
     double armed_s; /* when the alarm was set last */
     char time_out[96];
-} gpubench_guard;
+} gpb_guard;
 
-static int gpubench_has_alarm(void)
+static int gpb_has_alarm(void)
 {
-    return gpubench_guard.taken[0];
+    return gpb_guard.taken[0];
 }
 
-static void gpubench_fill_identity(const gpubench *bench, const gpubench_live *live,
-                                   gpubench_row *row);
-static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row);
+static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
+                              gpb_row *row);
+static void gpb_fill_machine(const gpubench *bench, gpb_row *row);
 
 /* A row of the case as it would be if its stage ended the process. */
-static void gpubench_prepare_guilty(const gpubench *bench, gpubench_live *live)
+static void gpb_prepare_guilty(const gpubench *bench, gpb_live *live)
 {
     static const char mark[] = "reason=\001";
-    gpubench_guilty *guilty = &live->guilty;
+    gpb_guilty *guilty = &live->guilty;
     char flags[sizeof live->flags + sizeof mark + 1], *text, *at;
-    gpubench_row row;
+    gpb_row row;
     size_t bytes;
     memset(&row, 0, sizeof row);
-    gpubench_fill_identity(bench, live, &row);
-    gpubench_fill_machine(bench, &row);
+    gpb_fill_identity(bench, live, &row);
+    gpb_fill_machine(bench, &row);
     snprintf(flags, sizeof flags, "%s%s%s", live->flags, *live->flags ? " " : "", mark);
-    gpubench_set_text(&row, GPUBENCH_COLUMN_flags, flags);
-    gpubench_set_text(&row, GPUBENCH_COLUMN_status, "failed");
-    gpubench_set_count(&row, GPUBENCH_COLUMN_order, bench->order + 1);
-    bytes = gpubench_row_text(&row, GPUBENCH_FILE_COLUMNS, &text);
-    gpubench_free_row(&row);
+    gpb_set_text(&row, GPB_COLUMN_flags, flags);
+    gpb_set_text(&row, GPB_COLUMN_status, "failed");
+    gpb_set_count(&row, GPB_COLUMN_order, bench->order + 1);
+    bytes = gpb_row_text(&row, GPB_FILE_COLUMNS, &text);
+    gpb_free_row(&row);
     at = strstr(text, mark) + sizeof mark - 2;
     memmove(at, at + 1, strlen(at)); /* the byte that marks the place */
     free(guilty->text);
     guilty->split = (size_t)(at - text);
     guilty->bytes = bytes - 1;
-    guilty->text = (char *)gpubench_must(realloc(text, bytes + GPUBENCH_REASON_BYTES));
+    guilty->text = (char *)gpb_must(realloc(text, bytes + GPB_REASON_BYTES));
 }
 
 /* Appends to a text of capacity bytes. Async-signal-safe. */
-static void gpubench_join(char *text, size_t capacity, const char *more)
+static void gpb_join(char *text, size_t capacity, const char *more)
 {
     size_t length = strlen(text), i;
     for (i = 0; more[i] && length + i + 1 < capacity; i++)
@@ -3783,40 +3806,40 @@ static void gpubench_join(char *text, size_t capacity, const char *more)
 
 /* "ended by signal 6 (Aborted)"; without a name where that is not known.
  * Async-signal-safe. */
-static void gpubench_name_signal(char *text, size_t capacity, int number)
+static void gpb_name_signal(char *text, size_t capacity, int number)
 {
     char digits[2] = "";
     size_t i;
-    gpubench_join(text, capacity, "ended by signal ");
+    gpb_join(text, capacity, "ended by signal ");
     for (i = number > 9 ? 10 : 1; i > 0; i /= 10) {
         digits[0] = (char)('0' + number / (int)i % 10);
-        gpubench_join(text, capacity, digits);
+        gpb_join(text, capacity, digits);
     }
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++)
-        if (gpubench_signals[i].number == number && *gpubench_signals[i].name) {
-            gpubench_join(text, capacity, " (");
-            gpubench_join(text, capacity, gpubench_signals[i].name);
-            gpubench_join(text, capacity, ")");
+    for (i = 0; i < GPB_COUNT_OF(gpb_signals); i++)
+        if (gpb_signals[i].number == number && *gpb_signals[i].name) {
+            gpb_join(text, capacity, " (");
+            gpb_join(text, capacity, gpb_signals[i].name);
+            gpb_join(text, capacity, ")");
         }
 }
 
 /* Writes the row of the case that ends the process, and says so.
  * Async-signal-safe. */
-static void gpubench_condemn(gpubench *bench, gpubench_guilty *guilty, const char *name,
-                             const char *stage, const char *why)
+static void gpb_condemn(gpubench *bench, gpb_guilty *guilty, const char *name,
+                        const char *stage, const char *why)
 {
-    char reason[GPUBENCH_REASON_BYTES - 2] = "", words[2 * GPUBENCH_REASON_BYTES + 512] = "";
+    char reason[GPB_REASON_BYTES - 2] = "", words[2 * GPB_REASON_BYTES + 512] = "";
     size_t length, i;
-    gpubench_join(reason, sizeof reason, stage);
-    gpubench_join(reason, sizeof reason, ": ");
-    gpubench_join(reason, sizeof reason, why);
-    gpubench_join(words, sizeof words, bench->suite);
-    gpubench_join(words, sizeof words - GPUBENCH_REASON_BYTES - 16, ": ");
-    gpubench_join(words, sizeof words - GPUBENCH_REASON_BYTES - 16, name);
-    gpubench_join(words, sizeof words, ": failed: ");
-    gpubench_join(words, sizeof words, reason);
-    gpubench_join(words, sizeof words, "\n");
-    (void)gpubench_write_all(STDERR_FILENO, words, strlen(words));
+    gpb_join(reason, sizeof reason, stage);
+    gpb_join(reason, sizeof reason, ": ");
+    gpb_join(reason, sizeof reason, why);
+    gpb_join(words, sizeof words, bench->suite);
+    gpb_join(words, sizeof words - GPB_REASON_BYTES - 16, ": ");
+    gpb_join(words, sizeof words - GPB_REASON_BYTES - 16, name);
+    gpb_join(words, sizeof words, ": failed: ");
+    gpb_join(words, sizeof words, reason);
+    gpb_join(words, sizeof words, "\n");
+    (void)gpb_write_all(STDERR_FILENO, words, strlen(words));
     length = strlen(reason);
     for (i = 0; i < length; i++)
         if (reason[i] == ' ')
@@ -3825,38 +3848,38 @@ static void gpubench_condemn(gpubench *bench, gpubench_guilty *guilty, const cha
             guilty->bytes - guilty->split);
     memcpy(guilty->text + guilty->split, reason, length);
     length += guilty->bytes;
-    gpubench_append(&bench->journal, guilty->text, length);
+    gpb_append(&bench->journal, guilty->text, length);
     bench->journal.rows += bench->journal.error == 0;
     guilty->text[length - 1] = ','; /* the columns that files do not have */
     guilty->text[length] = '\n';
     if (bench->rows_file >= 0 &&
-        gpubench_write_all(bench->rows_file, guilty->text, length + 1) != 0)
+        gpb_write_all(bench->rows_file, guilty->text, length + 1) != 0)
         bench->rows_error = errno;
 }
 
 /* Blames the case that executes and goes on without it in a fresh process.
  * Returns if that cannot be. A program whose cases are called otherwise in
  * each process would never end: it gets no more rows than it has cases. */
-static void gpubench_condemn_watched(gpubench *bench, const char *why)
+static void gpb_condemn_watched(gpubench *bench, const char *why)
 {
-    gpubench_live *live = gpubench_watched.live;
-    gpubench_watched.live = NULL;
-    if (gpubench_has_alarm())
-        gpubench_set_alarm(0);
-    gpubench_condemn(bench, &live->guilty, live->item->key, gpubench_watched.stage, why);
+    gpb_live *live = gpb_watched.live;
+    gpb_watched.live = NULL;
+    if (gpb_has_alarm())
+        gpb_set_alarm(0);
+    gpb_condemn(bench, &live->guilty, live->item->key, gpb_watched.stage, why);
     if (bench->order < bench->most_rows)
-        gpubench_replace_process(bench);
+        gpb_replace_process(bench);
 }
 
 /* What was measured takes its names, however this ends. Async-signal-safe. */
-static void gpubench_settle_files(gpubench *bench)
+static void gpb_settle_files(gpubench *bench)
 {
-    gpubench_settle_journal(&bench->journal);
+    gpb_settle_journal(&bench->journal);
     if (bench->samples_temporary && !bench->is_child && !bench->samples_lost)
         (void)rename(bench->samples_temporary, bench->samples_path);
 }
 
-static void gpubench_die_of(int number)
+static void gpb_die_of(int number)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -3865,45 +3888,45 @@ static void gpubench_die_of(int number)
     raise(number); /* comes when the handler returns */
 }
 
-static void gpubench_on_signal(int number)
+static void gpb_on_signal(int number)
 {
-    gpubench *bench = gpubench_guarded;
-    int kept = errno, guarded = bench && gpubench_guard.pid == getpid();
+    gpubench *bench = gpb_guarded;
+    int kept = errno, guarded = bench && gpb_guard.pid == getpid();
     size_t i = 0;
-    if (number == SIGALRM && guarded && !gpubench_watched.live) {
+    if (number == SIGALRM && guarded && !gpb_watched.live) {
         errno = kept;
         return; /* it was set for what has ended */
     }
-    while (gpubench_signals[i].number != number)
+    while (gpb_signals[i].number != number)
         i++;
-    if (guarded && gpubench_signals[i].is_fault && gpubench_watched.live && !gpubench_guard.dying) {
+    if (guarded && gpb_signals[i].is_fault && gpb_watched.live && !gpb_guard.dying) {
         char why[64] = "";
-        gpubench_guard.dying = 1;
-        gpubench_name_signal(why, sizeof why, number);
-        gpubench_condemn_watched(bench, number == SIGALRM ? gpubench_guard.time_out : why);
+        gpb_guard.dying = 1;
+        gpb_name_signal(why, sizeof why, number);
+        gpb_condemn_watched(bench, number == SIGALRM ? gpb_guard.time_out : why);
     }
     if (guarded)
-        gpubench_settle_files(bench);
-    gpubench_die_of(number);
+        gpb_settle_files(bench);
+    gpb_die_of(number);
 }
 
 /* exit, or a return from main: ours to look at if a case called it, or if rows
  * wait for their name. */
-static void gpubench_on_exit(int status, int is_known)
+static void gpb_on_exit(int status, int is_known)
 {
-    gpubench *bench = gpubench_guarded;
+    gpubench *bench = gpb_guarded;
     char why[64];
-    if (!bench || gpubench_guard.pid != getpid())
+    if (!bench || gpb_guard.pid != getpid())
         return;
-    if (gpubench_watched.live && !gpubench_guard.dying) {
-        gpubench_guard.dying = 1;
+    if (gpb_watched.live && !gpb_guard.dying) {
+        gpb_guard.dying = 1;
         snprintf(why, sizeof why, is_known ? "called exit(%d)" : "called exit", status);
         fflush(NULL);
-        gpubench_condemn_watched(bench, why);
-        gpubench_settle_files(bench);
+        gpb_condemn_watched(bench, why);
+        gpb_settle_files(bench);
         _exit(status != 0 ? status : 1);
     }
-    gpubench_settle_files(bench);
+    gpb_settle_files(bench);
 }
 
 #if defined(__GLIBC__)
@@ -3911,159 +3934,159 @@ static void gpubench_on_exit(int status, int is_known)
 extern int on_exit(void (*function)(int status, void *argument), void *argument);
 #endif
 
-static void gpubench_at_exit(int status, void *argument)
+static void gpb_at_exit(int status, void *argument)
 {
     (void)argument;
-    gpubench_on_exit(status, 1);
+    gpb_on_exit(status, 1);
 }
 
-static void gpubench_watch_exit(void)
+static void gpb_watch_exit(void)
 {
-    (void)on_exit(gpubench_at_exit, NULL);
+    (void)on_exit(gpb_at_exit, NULL);
 }
 #else
-static void gpubench_at_exit(void)
+static void gpb_at_exit(void)
 {
-    gpubench_on_exit(0, 0);
+    gpb_on_exit(0, 0);
 }
 
-static void gpubench_watch_exit(void)
+static void gpb_watch_exit(void)
 {
-    (void)atexit(gpubench_at_exit);
+    (void)atexit(gpb_at_exit);
 }
 #endif
 
 /* A stack that overflowed cannot hold its signal's handler. */
-static void gpubench_guard_stack(void)
+static void gpb_guard_stack(void)
 {
     enum { STACK_BYTES = 65536 };
     stack_t stack;
     if (sigaltstack(NULL, &stack) != 0 || !(stack.ss_flags & SS_DISABLE))
         return;
     memset(&stack, 0, sizeof stack);
-    gpubench_guard.stack = (char *)gpubench_must(malloc(STACK_BYTES));
-    stack.ss_sp = gpubench_guard.stack;
+    gpb_guard.stack = (char *)gpb_must(malloc(STACK_BYTES));
+    stack.ss_sp = gpb_guard.stack;
     stack.ss_size = STACK_BYTES;
-    gpubench_guard.own_stack = sigaltstack(&stack, NULL) == 0;
+    gpb_guard.own_stack = sigaltstack(&stack, NULL) == 0;
 }
 
-static void gpubench_guard_stop(void)
+static void gpb_guard_stop(void)
 {
     struct sigaction action;
     stack_t stack;
     size_t i;
-    if (gpubench_has_alarm())
-        gpubench_set_alarm(0);
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++)
-        if (gpubench_guard.taken[i] && sigaction(gpubench_signals[i].number, NULL, &action) == 0 &&
-            !(action.sa_flags & SA_SIGINFO) && action.sa_handler == gpubench_on_signal) {
+    if (gpb_has_alarm())
+        gpb_set_alarm(0);
+    for (i = 0; i < GPB_COUNT_OF(gpb_signals); i++)
+        if (gpb_guard.taken[i] && sigaction(gpb_signals[i].number, NULL, &action) == 0 &&
+            !(action.sa_flags & SA_SIGINFO) && action.sa_handler == gpb_on_signal) {
             action.sa_handler = SIG_DFL;
-            sigaction(gpubench_signals[i].number, &action, NULL);
+            sigaction(gpb_signals[i].number, &action, NULL);
         }
-    if (gpubench_guard.own_stack) {
+    if (gpb_guard.own_stack) {
         memset(&stack, 0, sizeof stack);
         stack.ss_flags = SS_DISABLE;
         sigaltstack(&stack, NULL);
     }
-    free(gpubench_guard.stack);
-    gpubench_guard.stack = NULL;
-    gpubench_guarded = NULL;
+    free(gpb_guard.stack);
+    gpb_guard.stack = NULL;
+    gpb_guarded = NULL;
 }
 
 /* While measuring, signals that would end the process are taken; what the
  * program, or a sanitizer, handles itself, or ignores, is left alone. */
-static void gpubench_guard_start(gpubench *bench)
+static void gpb_guard_start(gpubench *bench)
 {
     struct sigaction action, before;
     struct itimerval timer;
     size_t i;
-    if (gpubench_guarded) /* an exception left another handle's measuring */
-        gpubench_guard_stop();
-    memset(&gpubench_guard, 0, sizeof gpubench_guard);
-    gpubench_guard.pid = getpid();
-    snprintf(gpubench_guard.time_out, sizeof gpubench_guard.time_out,
+    if (gpb_guarded) /* an exception left another handle's measuring */
+        gpb_guard_stop();
+    memset(&gpb_guard, 0, sizeof gpb_guard);
+    gpb_guard.pid = getpid();
+    snprintf(gpb_guard.time_out, sizeof gpb_guard.time_out,
              "not finished after %g s (--timeout)", bench->settings.timeout_s);
-    gpubench_watched.live = NULL;
-    gpubench_guarded = bench;
-    gpubench_guard_stack();
+    gpb_watched.live = NULL;
+    gpb_guarded = bench;
+    gpb_guard_stack();
     memset(&action, 0, sizeof action);
-    action.sa_handler = gpubench_on_signal;
+    action.sa_handler = gpb_on_signal;
     action.sa_flags = SA_ONSTACK | SA_RESTART;
     sigfillset(&action.sa_mask);
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_signals); i++) {
-        int number = gpubench_signals[i].number;
+    for (i = 0; i < GPB_COUNT_OF(gpb_signals); i++) {
+        int number = gpb_signals[i].number;
         if (sigaction(number, NULL, &before) != 0 || (before.sa_flags & SA_SIGINFO) ||
             before.sa_handler != SIG_DFL)
             continue;
         if (number == SIGALRM && (getitimer(ITIMER_REAL, &timer) != 0 ||
                                   timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0))
             continue;
-        gpubench_guard.taken[i] = sigaction(number, &action, NULL) == 0;
+        gpb_guard.taken[i] = sigaction(number, &action, NULL) == 0;
     }
 }
 
-/* In front of what a case's own functions do; gpubench_leave stands behind it. */
-static void gpubench_enter(const gpubench *bench, gpubench_live *live, const char *stage)
+/* In front of what a case's own functions do; gpb_leave stands behind it. */
+static void gpb_enter(const gpubench *bench, gpb_live *live, const char *stage)
 {
-    if (gpubench_guarded != bench)
+    if (gpb_guarded != bench)
         return;
-    gpubench_prepare_guilty(bench, live);
+    gpb_prepare_guilty(bench, live);
     if (bench->is_child)
-        gpubench_write_slot(bench, GPUBENCH_SLOT_BUSY, &live->guilty, stage);
-    gpubench_guard.told = live;
-    if (gpubench_has_alarm()) /* the first runs are several: see gpubench_keep_watch */
-        gpubench_set_alarm((strcmp(stage, "run") ? 1 : 1.75) * bench->settings.timeout_s);
-    gpubench_guard.armed_s = gpubench_now_s();
-    gpubench_watched.stage = stage;
-    gpubench_watched.live = live;
+        gpb_write_slot(bench, GPB_SLOT_BUSY, &live->guilty, stage);
+    gpb_guard.told = live;
+    if (gpb_has_alarm()) /* the first runs are several: see gpb_keep_watch */
+        gpb_set_alarm((strcmp(stage, "run") ? 1 : 1.75) * bench->settings.timeout_s);
+    gpb_guard.armed_s = gpb_now_s();
+    gpb_watched.stage = stage;
+    gpb_watched.live = live;
 }
 
-static void gpubench_leave(const gpubench *bench)
+static void gpb_leave(const gpubench *bench)
 {
-    if (gpubench_guarded != bench)
+    if (gpb_guarded != bench)
         return;
-    gpubench_watched.live = NULL;
-    if (gpubench_has_alarm())
-        gpubench_set_alarm(0);
-    gpubench_guard.armed_s = 0;
-    gpubench_guard.told = NULL;
+    gpb_watched.live = NULL;
+    if (gpb_has_alarm())
+        gpb_set_alarm(0);
+    gpb_guard.armed_s = 0;
+    gpb_guard.told = NULL;
     if (bench->is_child)
-        gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+        gpb_write_slot(bench, GPB_SLOT_IDLE, NULL, "");
 }
 
 /* What executes makes headway: its time begins anew. The alarm is set seldom,
  * as this stands in front of each sample, and late enough that a wait that
  * ends by --timeout itself ends first. */
-static void gpubench_keep_watch(const gpubench *bench, double now_s)
+static void gpb_keep_watch(const gpubench *bench, double now_s)
 {
     double timeout_s = bench->settings.timeout_s;
-    if (gpubench_guarded != bench || !gpubench_has_alarm() ||
-        now_s - gpubench_guard.armed_s < 0.5 * timeout_s)
+    if (gpb_guarded != bench || !gpb_has_alarm() ||
+        now_s - gpb_guard.armed_s < 0.5 * timeout_s)
         return;
-    gpubench_set_alarm(1.75 * timeout_s);
-    gpubench_guard.armed_s = now_s;
+    gpb_set_alarm(1.75 * timeout_s);
+    gpb_guard.armed_s = now_s;
 }
 
-/* gpubench_enter for one sample of many: a system call only where the case is
+/* gpb_enter for one sample of many: a system call only where the case is
  * another one than before. What it gives is to be put back into
- * gpubench_watched behind the sample. */
-static gpubench_watch gpubench_watch_run(const gpubench *bench, gpubench_live *live, double now_s)
+ * gpb_watched behind the sample. */
+static gpb_watch gpb_watch_run(const gpubench *bench, gpb_live *live, double now_s)
 {
-    gpubench_watch before = gpubench_watched;
-    if (gpubench_guarded != bench || !live->guilty.text)
+    gpb_watch before = gpb_watched;
+    if (gpb_guarded != bench || !live->guilty.text)
         return before;
-    gpubench_keep_watch(bench, now_s);
-    if (bench->is_child && gpubench_guard.told != live)
-        gpubench_write_slot(bench, GPUBENCH_SLOT_BUSY, &live->guilty, "run");
-    gpubench_guard.told = live;
-    gpubench_watched.stage = "run";
-    gpubench_watched.live = live;
+    gpb_keep_watch(bench, now_s);
+    if (bench->is_child && gpb_guard.told != live)
+        gpb_write_slot(bench, GPB_SLOT_BUSY, &live->guilty, "run");
+    gpb_guard.told = live;
+    gpb_watched.stage = "run";
+    gpb_watched.live = live;
     return before;
 }
 
 /* ==== measuring =========================================================== */
 
-static const char *gpubench_mode_name(unsigned mode)
+static const char *gpb_mode_name(unsigned mode)
 {
     switch (mode) {
     case GPUBENCH_COLD: return "cold";
@@ -4073,28 +4096,28 @@ static const char *gpubench_mode_name(unsigned mode)
     }
 }
 
-static void gpubench_keep_sample(gpubench_live *live, double us)
+static void gpb_keep_sample(gpb_live *live, double us)
 {
     if (live->count == live->capacity) {
         live->capacity = live->capacity ? 2 * live->capacity : 256;
-        live->samples = (double *)gpubench_must(
+        live->samples = (double *)gpb_must(
             realloc(live->samples, live->capacity * sizeof *live->samples));
     }
     live->samples[live->count++] = us;
 }
 
 /* Time of one run in us; negative after a failure, which ended the case. */
-static double gpubench_take(gpubench *bench, gpubench_live *live)
+static double gpb_take(gpubench *bench, gpb_live *live)
 {
-    double us = 0, start = gpubench_now_s();
-    gpubench_watch before = gpubench_watch_run(bench, live, start);
+    double us = 0, start = gpb_now_s();
+    gpb_watch before = gpb_watch_run(bench, live, start);
     int code;
     bench->current = live;
     code = bench->backend->sample(bench, live, &us);
-    gpubench_watched = before;
-    live->spent_s += gpubench_now_s() - start;
+    gpb_watched = before;
+    live->spent_s += gpb_now_s() - start;
     if (code != 0) {
-        gpubench_blame(bench, live, code, "run");
+        gpb_blame(bench, live, code, "run");
         return -1;
     }
     return us / (double)live->batch;
@@ -4103,7 +4126,7 @@ static double gpubench_take(gpubench *bench, gpubench_live *live)
 /* On the host: as below, and 1000 steps of the clock long, unless that takes a
  * quarter of the time limit; 10 steps at least. Grows by tens, because a clock
  * of coarse steps says 0 for many a batch. */
-static void gpubench_choose_host_batch(gpubench *bench, gpubench_live *live)
+static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 {
     const double step_us = bench->clock_step_us, limit_us = bench->settings.max_time_s * 1e6;
     double wanted_us = 1000 * step_us < limit_us / 4 ? 1000 * step_us : limit_us / 4;
@@ -4112,7 +4135,7 @@ static void gpubench_choose_host_batch(gpubench *bench, gpubench_live *live)
     wanted_us = wanted_us > 10 * step_us ? wanted_us : 10 * step_us;
     wanted_us = wanted_us > 1500 ? wanted_us : 1500;
     for (;;) {
-        double us = gpubench_take(bench, live), factor;
+        double us = gpb_take(bench, live), factor;
         if (us < 0)
             return;
         factor = us > 0 ? wanted_us / us / (double)live->batch : 11;
@@ -4127,27 +4150,27 @@ static void gpubench_choose_host_batch(gpubench *bench, gpubench_live *live)
 /* Hot mode: long enough that the step of the clock (32 ns between events of an
  * H100) and what two events cost (1.25 us) stay under 0.1 %, unless the launch
  * queue holds no more. */
-static void gpubench_choose_batch(gpubench *bench, gpubench_live *live)
+static void gpb_choose_batch(gpubench *bench, gpb_live *live)
 {
     const double wanted_us = 1500;
     const uint64_t most = 256;
     double us = 0;
     int i;
-    if (bench->backend == &gpubench_host_backend) {
-        gpubench_choose_host_batch(bench, live);
+    if (bench->backend == &gpb_host_backend) {
+        gpb_choose_host_batch(bench, live);
         return;
     }
     for (i = 0; i < 2 && us >= 0; i++) {
-        us = gpubench_take(bench, live);
+        us = gpb_take(bench, live);
         if (us >= 0)
             live->batch = us * (double)most < wanted_us ? most : 1 + (uint64_t)(wanted_us / us);
     }
 }
 
 /* The clock in MHz; also notes whether the load is one that the power cap slows. */
-static double gpubench_look_at_state(gpubench *bench, gpubench_live *live)
+static double gpb_look_at_state(gpubench *bench, gpb_live *live)
 {
-    gpubench_live probe;
+    gpb_live probe;
     memset(&probe, 0, sizeof probe);
     bench->backend->read_state(bench, &probe);
     live->hot_looks = probe.power_limited ? live->hot_looks + 1 : 0;
@@ -4157,17 +4180,17 @@ static double gpubench_look_at_state(gpubench *bench, gpubench_live *live)
 
 /* The median of one window of warm-up samples: at least 5 and 10 ms, unless
  * that takes over 100 ms. Negative after a failure. */
-static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
+static double gpb_warm_up_window(gpubench *bench, gpb_live *live)
 {
-    double window[256], start = gpubench_now_s(), elapsed = 0;
+    double window[256], start = gpb_now_s(), elapsed = 0;
     gpubench_statistics statistics;
     size_t count = 0;
-    while (count < GPUBENCH_COUNT_OF(window) && elapsed < 0.1 && (count < 5 || elapsed < 0.01)) {
-        double us = gpubench_take(bench, live);
+    while (count < GPB_COUNT_OF(window) && elapsed < 0.1 && (count < 5 || elapsed < 0.01)) {
+        double us = gpb_take(bench, live);
         if (us < 0)
             return -1;
         window[count++] = us;
-        elapsed = gpubench_now_s() - start;
+        elapsed = gpb_now_s() - start;
     }
     live->warmup += count * live->batch;
     gpubench_describe(window, count, &statistics);
@@ -4176,31 +4199,31 @@ static double gpubench_warm_up_window(gpubench *bench, gpubench_live *live)
 
 /* As long as the samples may take. A processor is at its clock rate sooner: a
  * fifth, and none where the first execution took longer than all samples may. */
-static double gpubench_warm_up_cap_s(const gpubench *bench, const gpubench_live *live)
+static double gpb_warm_up_cap_s(const gpubench *bench, const gpb_live *live)
 {
-    if (bench->backend != &gpubench_host_backend)
+    if (bench->backend != &gpb_host_backend)
         return bench->settings.max_time_s;
     return live->first_s > bench->settings.max_time_s ? 0 : bench->settings.max_time_s / 5;
 }
 
 /* Until two windows agree within twice the precision and the SM clock within
  * one step (15 MHz). */
-static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
+static void gpb_warm_up(gpubench *bench, gpb_live *live)
 {
-    double cap_s = gpubench_warm_up_cap_s(bench, live), start = gpubench_now_s();
+    double cap_s = gpb_warm_up_cap_s(bench, live), start = gpb_now_s();
     double tolerance = 2 * bench->settings.precision, before = 0, clock_before = 0;
     if (cap_s == 0)
         return;
     for (;;) {
-        double median = gpubench_warm_up_window(bench, live);
-        double clock = gpubench_look_at_state(bench, live);
+        double median = gpb_warm_up_window(bench, live);
+        double clock = gpb_look_at_state(bench, live);
         double drift = median > before ? median - before : before - median;
         double clock_drift = clock > clock_before ? clock - clock_before : clock_before - clock;
         int steady = before > 0 && drift <= tolerance * median + 0.064 && clock_drift <= 15;
         if (median < 0 || (steady && live->warmup >= bench->settings.warmup))
             return;
-        if (gpubench_now_s() - start > cap_s && live->warmup >= bench->settings.warmup) {
-            gpubench_add_flag(live, "unsteady");
+        if (gpb_now_s() - start > cap_s && live->warmup >= bench->settings.warmup) {
+            gpb_add_flag(live, "unsteady");
             return;
         }
         before = median;
@@ -4209,24 +4232,24 @@ static void gpubench_warm_up(gpubench *bench, gpubench_live *live)
 }
 
 /* One round: a sample of each, not kept but added to its sum. */
-static void gpubench_soak_round(gpubench *bench, gpubench_live *lives, size_t count, double *sums)
+static void gpb_soak_round(gpubench *bench, gpb_live *lives, size_t count, double *sums)
 {
     size_t i;
     for (i = 0; i < count && !bench->lost; i++) {
-        double us = lives[i].done ? 0 : gpubench_take(bench, &lives[i]);
+        double us = lives[i].done ? 0 : gpb_take(bench, &lives[i]);
         sums[i] += us > 0 ? us : 0;
         lives[i].warmup += lives[i].done ? 0 : lives[i].batch;
     }
 }
 
 /* The means of each case over rounds of half a second. */
-static void gpubench_soak_window(gpubench *bench, gpubench_live *lives, size_t count, double *means)
+static void gpb_soak_window(gpubench *bench, gpb_live *lives, size_t count, double *means)
 {
-    double start = gpubench_now_s();
+    double start = gpb_now_s();
     size_t rounds = 0, i;
     memset(means, 0, count * sizeof *means);
-    for (; !bench->lost && (rounds == 0 || gpubench_now_s() - start < 0.5); rounds++)
-        gpubench_soak_round(bench, lives, count, means);
+    for (; !bench->lost && (rounds == 0 || gpb_now_s() - start < 0.5); rounds++)
+        gpb_soak_round(bench, lives, count, means);
     for (i = 0; i < count && rounds > 0; i++)
         means[i] /= (double)rounds;
 }
@@ -4236,17 +4259,17 @@ static void gpubench_soak_window(gpubench *bench, gpubench_live *lives, size_t c
  * an H100. So it runs as it will be sampled, in turn with the others of its
  * group, for 2 s at least and until two half seconds agree within the
  * precision. What is still drifting after 6 s is marked. */
-static void gpubench_soak(gpubench *bench, gpubench_live *lives, size_t count)
+static void gpb_soak(gpubench *bench, gpb_live *lives, size_t count)
 {
-    double start = gpubench_now_s(), least_s = 2, most_s = 6, moved = 1;
-    double *means = (double *)gpubench_must(calloc(2 * count, sizeof *means));
+    double start = gpb_now_s(), least_s = 2, most_s = 6, moved = 1;
+    double *means = (double *)gpb_must(calloc(2 * count, sizeof *means));
     double *before = means + count;
     size_t i;
     while (!bench->lost && moved > bench->settings.precision + 1e-9 &&
-           gpubench_now_s() - start < most_s) {
+           gpb_now_s() - start < most_s) {
         memcpy(before, means, count * sizeof *means);
-        gpubench_soak_window(bench, lives, count, means);
-        for (moved = gpubench_now_s() - start < least_s, i = 0; i < count; i++) {
+        gpb_soak_window(bench, lives, count, means);
+        for (moved = gpb_now_s() - start < least_s, i = 0; i < count; i++) {
             double change = means[i] > before[i] ? means[i] - before[i] : before[i] - means[i];
             if (change > moved * means[i])
                 moved = change / means[i];
@@ -4254,35 +4277,35 @@ static void gpubench_soak(gpubench *bench, gpubench_live *lives, size_t count)
     }
     for (i = 0; i < count && moved > bench->settings.precision + 1e-9; i++)
         if (!strstr(lives[i].flags, "unsteady"))
-            gpubench_add_flag(&lives[i], "unsteady");
+            gpb_add_flag(&lives[i], "unsteady");
     free(means);
 }
 
 /* Together, where one of them is slowed by the power cap. */
-static void gpubench_soak_if_limited(gpubench *bench, gpubench_live *lives, size_t count)
+static void gpb_soak_if_limited(gpubench *bench, gpb_live *lives, size_t count)
 {
     int limited = 0;
     size_t i;
     for (i = 0; i < count; i++)
         limited |= lives[i].power_limited && !lives[i].done;
     if (limited)
-        gpubench_soak(bench, lives, count);
+        gpb_soak(bench, lives, count);
 }
 
 /* The outputs are poisoned when all warming up is over: what verify sees is the
  * timed loop's. */
-static void gpubench_start_sampling(gpubench *bench, gpubench_live *live)
+static void gpb_start_sampling(gpubench *bench, gpb_live *live)
 {
     int code = bench->backend->make_current(bench);
     bench->current = live;
     if (code == 0)
-        code = gpubench_poison_outputs(bench, live);
+        code = gpb_poison_outputs(bench, live);
     if (code != 0)
-        gpubench_blame(bench, live, code, "poisoning the outputs");
+        gpb_blame(bench, live, code, "poisoning the outputs");
     live->spent_s = 0;
 }
 
-static void gpubench_set_up(gpubench *bench, gpubench_live *live)
+static void gpb_set_up(gpubench *bench, gpb_live *live)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t before, after;
@@ -4290,60 +4313,60 @@ static void gpubench_set_up(gpubench *bench, gpubench_live *live)
     before = bench->backend->free_bytes();
     bench->current = live;
     live->set_up = 1;
-    gpubench_enter(bench, live, "setup");
+    gpb_enter(bench, live, "setup");
     if (code == 0 && one->setup)
         code = one->setup(one->context, bench);
     if (code == 0)
         code = bench->backend->finish(bench);
-    gpubench_leave(bench);
+    gpb_leave(bench);
     after = bench->backend->free_bytes();
-    if (bench->backend != &gpubench_host_backend && before > after + live->device_bytes)
+    if (bench->backend != &gpb_host_backend && before > after + live->device_bytes)
         live->device_bytes = before - after;
     if (code != 0)
-        gpubench_blame(bench, live, code, "setup");
+        gpb_blame(bench, live, code, "setup");
 }
 
-static void gpubench_begin(gpubench *bench, gpubench_live *live)
+static void gpb_begin(gpubench *bench, gpb_live *live)
 {
     int code;
     bench->current = live;
     live->batch = 1;
     live->begun = 1;
-    gpubench_enter(bench, live, "run");
+    gpb_enter(bench, live, "run");
     code = bench->backend->begin(bench, live);
-    gpubench_leave(bench);
+    gpb_leave(bench);
     if (code != 0) {
-        gpubench_blame(bench, live, code, "first execution");
+        gpb_blame(bench, live, code, "first execution");
         return;
     }
     if (live->mode == GPUBENCH_HOT)
-        gpubench_choose_batch(bench, live);
+        gpb_choose_batch(bench, live);
     if (!live->done)
-        gpubench_warm_up(bench, live);
+        gpb_warm_up(bench, live);
 }
 
 /* Ends the sampling, and reads the clocks while the GPU is still warm. */
-static void gpubench_stop(gpubench *bench, gpubench_live *live, const char *reason, int precise)
+static void gpb_stop(gpubench *bench, gpb_live *live, const char *reason, int precise)
 {
-    gpubench_add_flag(live, reason);
+    gpb_add_flag(live, reason);
     if (!precise)
-        gpubench_add_flag(live, "imprecise");
+        gpb_add_flag(live, "imprecise");
     if (live->count < bench->settings.min_samples)
-        gpubench_add_flag(live, "few-samples");
+        gpb_add_flag(live, "few-samples");
     bench->backend->read_state(bench, live);
     live->done = 1;
 }
 
 /* What the members of a group share while they are sampled in turn. */
-typedef struct gpubench_turns {
+typedef struct gpb_turns {
     double limit_s, spent_s; /* for all of their samples, and so far */
     int limited;             /* one of them is slowed by the power cap */
     int late;
-} gpubench_turns;
+} gpb_turns;
 
 /* The clock of a load at the power cap swings for seconds: 12 % within one
  * second of a large product. Its median is that of a whole swing or two. */
-static double gpubench_time_limit_s(const gpubench *bench, size_t members, int limited)
+static double gpb_time_limit_s(const gpubench *bench, size_t members, int limited)
 {
     const double swing_s = 2.5, asked_s = bench->settings.max_time_s * (double)members;
     return limited && asked_s < swing_s ? swing_s : asked_s;
@@ -4351,10 +4374,10 @@ static double gpubench_time_limit_s(const gpubench *bench, size_t members, int l
 
 /* Has this case samples enough? Looks at the interval each time the number
  * has grown by an eighth, since looking sorts a copy. */
-static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live,
-                                       const gpubench_turns *turns)
+static void gpb_consider_stopping(gpubench *bench, gpb_live *live,
+                                  const gpb_turns *turns)
 {
-    const gpubench_settings *settings = &bench->settings;
+    const gpb_settings *settings = &bench->settings;
     double least_s = turns->limited ? turns->limit_s / 1.5 : settings->max_time_s / 10;
     int full = live->count >= settings->max_samples;
     int settled = live->count >= settings->min_samples && live->count >= live->next_check &&
@@ -4364,7 +4387,7 @@ static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live,
     if (!full && !turns->late && !settled)
         return;
     live->precise =
-        gpubench_describe_in_order(live->samples, live->count, &statistics, &dependence) == 0 &&
+        gpb_describe_in_order(live->samples, live->count, &statistics, &dependence) == 0 &&
         (double)live->count >= 6 * dependence && /* fewer have no such interval */
         statistics.ci95_high - statistics.ci95_low <= settings->precision * statistics.median;
     live->next_check = live->count + live->count / 8;
@@ -4374,9 +4397,9 @@ static void gpubench_consider_stopping(gpubench *bench, gpubench_live *live,
                                             : NULL;
 }
 
-static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
+static void gpb_show_progress(gpubench *bench, const gpb_live *live)
 {
-    double now = gpubench_now_s();
+    double now = gpb_now_s();
     if (bench->settings.quiet || now - bench->last_progress_s < 0.1 || !isatty(STDERR_FILENO))
         return;
     bench->last_progress_s = now;
@@ -4387,26 +4410,26 @@ static void gpubench_show_progress(gpubench *bench, const gpubench_live *live)
 }
 
 /* One sample of each that did not fail. */
-static void gpubench_take_turns(gpubench *bench, gpubench_live *lives, size_t count,
-                                gpubench_turns *turns)
+static void gpb_take_turns(gpubench *bench, gpb_live *lives, size_t count,
+                           gpb_turns *turns)
 {
     size_t i;
     for (i = 0; i < count && !bench->lost; i++) {
         double us, before_s = lives[i].spent_s;
         if (lives[i].done)
             continue;
-        us = gpubench_take(bench, &lives[i]);
+        us = gpb_take(bench, &lives[i]);
         turns->spent_s += lives[i].spent_s - before_s;
         if (!lives[i].done && lives[i].count < bench->settings.max_samples)
-            gpubench_keep_sample(&lives[i], us);
-        gpubench_show_progress(bench, &lives[i]);
+            gpb_keep_sample(&lives[i], us);
+        gpb_show_progress(bench, &lives[i]);
     }
 }
 
 /* Is the time up? On a GPU the slowest gets its samples where four times the time
  * is enough for them; on the host a plain run has to end within seconds. */
-static int gpubench_is_late(const gpubench *bench, const gpubench_live *lives, size_t count,
-                            const gpubench_turns *turns)
+static int gpb_is_late(const gpubench *bench, const gpb_live *lives, size_t count,
+                       const gpb_turns *turns)
 {
     uint64_t least = UINT64_MAX;
     size_t i;
@@ -4414,23 +4437,23 @@ static int gpubench_is_late(const gpubench *bench, const gpubench_live *lives, s
         if (!lives[i].done && lives[i].count < least)
             least = lives[i].count;
     return turns->spent_s >= turns->limit_s &&
-           (count == 1 || bench->backend == &gpubench_host_backend ||
+           (count == 1 || bench->backend == &gpb_host_backend ||
             least >= bench->settings.min_samples || turns->spent_s >= 4 * turns->limit_s);
 }
 
 /* How many of them want more samples; -1 once all have failed. */
-static int gpubench_count_wanting(gpubench *bench, gpubench_live *lives, size_t count,
-                                  gpubench_turns *turns)
+static int gpb_count_wanting(gpubench *bench, gpb_live *lives, size_t count,
+                             gpb_turns *turns)
 {
     int wanting = 0, alive = 0;
     size_t i;
-    turns->late = gpubench_is_late(bench, lives, count, turns);
+    turns->late = gpb_is_late(bench, lives, count, turns);
     for (i = 0; i < count; i++) {
         if (lives[i].done)
             continue;
         alive = 1;
         if (!lives[i].enough || turns->late)
-            gpubench_consider_stopping(bench, &lives[i], turns);
+            gpb_consider_stopping(bench, &lives[i], turns);
         wanting += !lives[i].enough;
     }
     return alive ? wanting : -1;
@@ -4439,42 +4462,42 @@ static int gpubench_count_wanting(gpubench *bench, gpubench_live *lives, size_t 
 /* One sample of each in turn, until every one has enough: then all end
  * together. One that went on alone would find other caches for its code, and
  * another temperature, than before: kernels of 8 us became 6 % faster. */
-static void gpubench_interleave(gpubench *bench, gpubench_live *lives, size_t count)
+static void gpb_interleave(gpubench *bench, gpb_live *lives, size_t count)
 {
-    gpubench_turns turns;
+    gpb_turns turns;
     int wanting = 1;
     size_t i;
     memset(&turns, 0, sizeof turns);
     for (i = 0; i < count; i++)
         turns.limited |= lives[i].power_limited;
-    turns.limit_s = gpubench_time_limit_s(bench, count, turns.limited);
+    turns.limit_s = gpb_time_limit_s(bench, count, turns.limited);
     while (wanting > 0 && !bench->lost) {
-        gpubench_take_turns(bench, lives, count, &turns);
-        wanting = bench->lost ? -1 : gpubench_count_wanting(bench, lives, count, &turns);
+        gpb_take_turns(bench, lives, count, &turns);
+        wanting = bench->lost ? -1 : gpb_count_wanting(bench, lives, count, &turns);
     }
     for (i = 0; i < count && wanting == 0; i++)
         if (!lives[i].done)
-            gpubench_stop(bench, &lives[i], lives[i].enough, lives[i].precise);
+            gpb_stop(bench, &lives[i], lives[i].enough, lives[i].precise);
 }
 
-static void gpubench_measure_energy(gpubench *bench, gpubench_live *live)
+static void gpb_measure_energy(gpubench *bench, gpb_live *live)
 {
     int code;
     bench->current = live;
     code = bench->backend->measure_energy(bench, live);
     if (code != 0)
-        gpubench_blame(bench, live, code, "measuring the energy");
+        gpb_blame(bench, live, code, "measuring the energy");
 }
 
 /* Leaves the outputs of exactly one run after a reset, on the timed buffers.
  * In a group another case may have written them since: then what this one does
  * not write must not look as if it had. */
-static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live, int in_group)
+static int gpb_settle_outputs(gpubench *bench, gpb_live *live, int in_group)
 {
     int has_reset = live->item->one.reset != NULL;
     int code = in_group ? bench->backend->make_current(bench) : 0;
     if (code == 0 && in_group)
-        code = gpubench_poison_outputs(bench, NULL);
+        code = gpb_poison_outputs(bench, NULL);
     if (code != 0)
         return code;
     if (in_group || (has_reset && (live->mode == GPUBENCH_HOT || bench->settings.energy))) {
@@ -4483,7 +4506,7 @@ static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live, int in_
         if (mode == GPUBENCH_HOT && has_reset)
             live->mode = GPUBENCH_COLD;
         live->batch = 1;
-        us = gpubench_take(bench, live);
+        us = gpb_take(bench, live);
         live->mode = mode;
         if (us < 0)
             return 0; /* already blamed */
@@ -4491,47 +4514,47 @@ static int gpubench_settle_outputs(gpubench *bench, gpubench_live *live, int in_
     return bench->backend->finish(bench);
 }
 
-static void gpubench_verify(gpubench *bench, gpubench_live *live, int in_group)
+static void gpb_verify(gpubench *bench, gpb_live *live, int in_group)
 {
     const gpubench_case *one = &live->item->one;
     uint64_t batch = live->batch;
     int code;
     bench->current = live;
-    gpubench_enter(bench, live, "verify");
-    code = gpubench_settle_outputs(bench, live, in_group);
+    gpb_enter(bench, live, "verify");
+    code = gpb_settle_outputs(bench, live, in_group);
     live->batch = batch;
-    gpubench_enter(bench, live, "verify"); /* its own time begins */
+    gpb_enter(bench, live, "verify"); /* its own time begins */
     if (code == 0 && !live->status)
-        code = gpubench_check_guards(bench, live);
+        code = gpb_check_guards(bench, live);
     if (code == 0 && !live->status && one->verify)
         code = one->verify(one->context, bench);
     if (code == 0 && live->check_failed)
         code = GPUBENCH_MISMATCH;
     if (code == 0)
         code = bench->backend->finish(bench);
-    gpubench_leave(bench);
+    gpb_leave(bench);
     if (code != 0)
-        gpubench_blame(bench, live, code, "verify");
+        gpb_blame(bench, live, code, "verify");
 }
 
-static void gpubench_tear_down(gpubench *bench, gpubench_live *live)
+static void gpb_tear_down(gpubench *bench, gpb_live *live)
 {
     const gpubench_case *one = &live->item->one;
     bench->current = live;
-    gpubench_enter(bench, live, "teardown");
+    gpb_enter(bench, live, "teardown");
     if (live->begun)
         bench->backend->end(live);
     if (live->set_up && one->teardown)
         one->teardown(one->context);
-    gpubench_release_memory(bench, live);
+    gpb_release_memory(bench, live);
     (void)bench->backend->finish(bench); /* an error of teardown's is not the next case's */
-    gpubench_leave(bench);
+    gpb_leave(bench);
     bench->current = NULL;
 }
 
 /* Between two events with nothing in between there are 1.25 us on an H100,
  * with a memset of 4 bytes 2.05 us, with an empty kernel 3.1 us. */
-static int gpubench_launched_nothing(const gpubench *bench, const gpubench_live *live, double us)
+static int gpb_launched_nothing(const gpubench *bench, const gpb_live *live, double us)
 {
     double nothing_us = bench->nothing_us[live->mode];
     return nothing_us > 0 && us < 0.5 * (nothing_us + bench->memset_us[live->mode]);
@@ -4542,7 +4565,7 @@ static int gpubench_launched_nothing(const gpubench *bench, const gpubench_live 
  * where it is TFLOP/s over SMs and clock, of the fastest product. T4 (7.5): 65 f16
  * and 8.1 f32 of 40 SMs at 1.59 GHz. Orin (8.7): 5.3 f32 of 16 at 1.3. B300 (10.3):
  * a B200's. RTX PRO 6000 (12.0): 504 f16 and 126 f32 of 188 at 2.62. 0: unknown. */
-static double gpubench_flops_per_clock(int capability, const char *dtype)
+static double gpb_flops_per_clock(int capability, const char *dtype)
 {
     int bf16 = !strcmp(dtype, "bf16"), half = bf16 || !strcmp(dtype, "f16");
     int tf32 = !strcmp(dtype, "tf32"), single = !strcmp(dtype, "f32");
@@ -4560,11 +4583,11 @@ static double gpubench_flops_per_clock(int capability, const char *dtype)
     }
 }
 
-static double gpubench_share_of_peak(const gpubench *bench, const gpubench_case *one, double us)
+static double gpb_share_of_peak(const gpubench *bench, const gpubench_case *one, double us)
 {
-    const gpubench_machine *machine = &bench->machine;
+    const gpb_machine *machine = &bench->machine;
     double gb_peak = one->peak_gb_per_s != 0 ? one->peak_gb_per_s : machine->peak_gb_per_s;
-    double flop_peak = gpubench_flops_per_clock(machine->capability, one->dtype) *
+    double flop_peak = gpb_flops_per_clock(machine->capability, one->dtype) *
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)one->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)one->flops / us * 1e6 / flop_peak : 0;
@@ -4575,72 +4598,72 @@ static double gpubench_share_of_peak(const gpubench *bench, const gpubench_case 
 
 /* ==== from measurements to rows =========================================== */
 
-static void gpubench_fill_identity(const gpubench *bench, const gpubench_live *live,
-                                   gpubench_row *row)
+static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
+                              gpb_row *row)
 {
     const gpubench_case *one = &live->item->one;
-    gpubench_set_text(row, GPUBENCH_COLUMN_schema, "2");
-    gpubench_set_text(row, GPUBENCH_COLUMN_suite, bench->suite);
-    gpubench_set_text(row, GPUBENCH_COLUMN_case, one->name);
-    gpubench_set_text(row, GPUBENCH_COLUMN_variant, one->variant);
-    gpubench_set_text(row, GPUBENCH_COLUMN_backend, bench->backend->name);
-    gpubench_set_text(row, GPUBENCH_COLUMN_dtype, one->dtype);
-    gpubench_set_text(row, GPUBENCH_COLUMN_params, one->params);
-    gpubench_set_text(row, GPUBENCH_COLUMN_mode, gpubench_mode_name(live->mode));
-    gpubench_set_text(row, GPUBENCH_COLUMN_campaign, bench->campaign);
-    gpubench_set_count(row, GPUBENCH_COLUMN_run, bench->run);
-    gpubench_set_text(row, GPUBENCH_COLUMN_status, live->status ? live->status : "ok");
-    gpubench_set_text(row, GPUBENCH_COLUMN_flags, live->flags);
+    gpb_set_text(row, GPB_COLUMN_schema, "2");
+    gpb_set_text(row, GPB_COLUMN_suite, bench->suite);
+    gpb_set_text(row, GPB_COLUMN_case, one->name);
+    gpb_set_text(row, GPB_COLUMN_variant, one->variant);
+    gpb_set_text(row, GPB_COLUMN_backend, bench->backend->name);
+    gpb_set_text(row, GPB_COLUMN_dtype, one->dtype);
+    gpb_set_text(row, GPB_COLUMN_params, one->params);
+    gpb_set_text(row, GPB_COLUMN_mode, gpb_mode_name(live->mode));
+    gpb_set_text(row, GPB_COLUMN_campaign, bench->campaign);
+    gpb_set_count(row, GPB_COLUMN_run, bench->run);
+    gpb_set_text(row, GPB_COLUMN_status, live->status ? live->status : "ok");
+    gpb_set_text(row, GPB_COLUMN_flags, live->flags);
 }
 
 /* What decides how long a case is measured: a comparison wants the same on both
  * sides. */
-static void gpubench_fill_settings(const gpubench *bench, gpubench_row *row)
+static void gpb_fill_settings(const gpubench *bench, gpb_row *row)
 {
-    const gpubench_settings *settings = &bench->settings;
+    const gpb_settings *settings = &bench->settings;
     char precision[32], max_time[32], text[256];
     gpubench_format_number(settings->precision * 100, precision);
     gpubench_format_number(settings->max_time_s, max_time);
     snprintf(text, sizeof text, "precision=%s max-time=%s min-samples=%llu max-samples=%llu "
              "warmup=%llu", precision, max_time, (unsigned long long)settings->min_samples,
              (unsigned long long)settings->max_samples, (unsigned long long)settings->warmup);
-    if (settings->streams != GPUBENCH_STREAMS) /* files that are older do not name it */
+    if (settings->streams != GPB_STREAMS) /* files that are older do not name it */
         snprintf(text + strlen(text), sizeof text - strlen(text), " streams=%llu",
                  (unsigned long long)settings->streams);
-    gpubench_set_text(row, GPUBENCH_COLUMN_settings, text);
+    gpb_set_text(row, GPB_COLUMN_settings, text);
 }
 
-static void gpubench_fill_machine(const gpubench *bench, gpubench_row *row)
+static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
 {
-    const gpubench_machine *machine = &bench->machine;
+    const gpb_machine *machine = &bench->machine;
     char timestamp[32];
     time_t now = time(NULL);
     struct tm utc;
     strftime(timestamp, sizeof timestamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    gpubench_set_text(row, GPUBENCH_COLUMN_device, machine->device);
-    gpubench_set_text(row, GPUBENCH_COLUMN_uuid, machine->uuid);
-    gpubench_set_text(row, GPUBENCH_COLUMN_pci, machine->pci);
-    gpubench_set_text(row, GPUBENCH_COLUMN_compute_capability, machine->compute_capability);
+    gpb_set_text(row, GPB_COLUMN_device, machine->device);
+    gpb_set_text(row, GPB_COLUMN_uuid, machine->uuid);
+    gpb_set_text(row, GPB_COLUMN_pci, machine->pci);
+    gpb_set_text(row, GPB_COLUMN_compute_capability, machine->compute_capability);
     if (machine->sm_count > 0)
-        gpubench_set_count(row, GPUBENCH_COLUMN_sm_count, (uint64_t)machine->sm_count);
+        gpb_set_count(row, GPB_COLUMN_sm_count, (uint64_t)machine->sm_count);
     if (machine->l2_bytes > 0)
-        gpubench_set_count(row, GPUBENCH_COLUMN_l2_bytes, machine->l2_bytes);
-    gpubench_set_count(row, GPUBENCH_COLUMN_memory_bytes, machine->memory_bytes);
+        gpb_set_count(row, GPB_COLUMN_l2_bytes, machine->l2_bytes);
+    gpb_set_count(row, GPB_COLUMN_memory_bytes, machine->memory_bytes);
     if (machine->power_limit_w > 0)
-        gpubench_set_number(row, GPUBENCH_COLUMN_power_limit_w, machine->power_limit_w);
-    gpubench_set_text(row, GPUBENCH_COLUMN_driver, machine->driver);
-    gpubench_set_text(row, GPUBENCH_COLUMN_cuda_runtime, machine->cuda_runtime);
-    gpubench_set_text(row, GPUBENCH_COLUMN_cpu, machine->cpu);
-    gpubench_set_text(row, GPUBENCH_COLUMN_gpubench_version, GPUBENCH_VERSION);
-    gpubench_set_text(row, GPUBENCH_COLUMN_compiler, GPUBENCH_COMPILER);
-    gpubench_set_text(row, GPUBENCH_COLUMN_git, GPUBENCH_GIT);
-    gpubench_set_count(row, GPUBENCH_COLUMN_seed, bench->settings.seed);
-    gpubench_fill_settings(bench, row);
-    gpubench_set_text(row, GPUBENCH_COLUMN_timestamp, timestamp);
+        gpb_set_number(row, GPB_COLUMN_power_limit_w, machine->power_limit_w);
+    gpb_set_text(row, GPB_COLUMN_driver, machine->driver);
+    gpb_set_text(row, GPB_COLUMN_cuda_runtime, machine->cuda_runtime);
+    gpb_set_text(row, GPB_COLUMN_cpu, machine->cpu);
+    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
+    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
+    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
+    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
+    gpb_fill_settings(bench, row);
+    gpb_set_text(row, GPB_COLUMN_timestamp, timestamp);
 }
 
-static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live,
-                                const gpubench_statistics *statistics, gpubench_row *row)
+static void gpb_fill_times(const gpubench *bench, const gpb_live *live,
+                           const gpubench_statistics *statistics, gpb_row *row)
 {
     /* A time is known to half a step of the clock, however many agree on it. */
     const double half_step = bench->clock_step_us / 2 / (double)live->batch;
@@ -4650,68 +4673,68 @@ static void gpubench_fill_times(const gpubench *bench, const gpubench_live *live
                             statistics->mean, statistics->stddev, low > 0 ? low : 0,
                             statistics->ci95_high + half_step};
     size_t i;
-    gpubench_set_count(row, GPUBENCH_COLUMN_samples, statistics->count);
-    gpubench_set_count(row, GPUBENCH_COLUMN_batch, live->batch);
-    gpubench_set_count(row, GPUBENCH_COLUMN_warmup, live->warmup);
-    for (i = 0; i < GPUBENCH_COUNT_OF(times); i++)
-        gpubench_set_number(row, GPUBENCH_COLUMN_min_us + (int)i, times[i]);
+    gpb_set_count(row, GPB_COLUMN_samples, statistics->count);
+    gpb_set_count(row, GPB_COLUMN_batch, live->batch);
+    gpb_set_count(row, GPB_COLUMN_warmup, live->warmup);
+    for (i = 0; i < GPB_COUNT_OF(times); i++)
+        gpb_set_number(row, GPB_COLUMN_min_us + (int)i, times[i]);
     if (bench->overhead_us[live->mode] > 0)
-        gpubench_set_number(row, GPUBENCH_COLUMN_overhead_us, bench->overhead_us[live->mode]);
+        gpb_set_number(row, GPB_COLUMN_overhead_us, bench->overhead_us[live->mode]);
     if (bench->nothing_us[live->mode] > 0)
-        gpubench_set_number(row, GPUBENCH_COLUMN_events_us, bench->nothing_us[live->mode]);
+        gpb_set_number(row, GPB_COLUMN_events_us, bench->nothing_us[live->mode]);
     if (live->host_us > 0)
-        gpubench_set_number(row, GPUBENCH_COLUMN_host_us, gpubench_round_to_ns(live->host_us));
+        gpb_set_number(row, GPB_COLUMN_host_us, gpb_round_to_ns(live->host_us));
 }
 
-static void gpubench_fill_work(const gpubench *bench, const gpubench_live *live, double median_us,
-                               gpubench_row *row)
+static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double median_us,
+                          gpb_row *row)
 {
     const gpubench_case *one = &live->item->one;
     if (one->bytes > 0) {
-        gpubench_set_count(row, GPUBENCH_COLUMN_bytes, one->bytes);
-        gpubench_set_number(row, GPUBENCH_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
+        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+        gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
     }
     if (one->flops > 0) {
-        gpubench_set_count(row, GPUBENCH_COLUMN_flops, one->flops);
-        gpubench_set_number(row, GPUBENCH_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
+        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+        gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
     }
     if (live->checked) {
-        gpubench_set_number(row, GPUBENCH_COLUMN_max_error, live->max_error);
-        gpubench_set_number(row, GPUBENCH_COLUMN_tolerance, live->tolerance);
+        gpb_set_number(row, GPB_COLUMN_max_error, live->max_error);
+        gpb_set_number(row, GPB_COLUMN_tolerance, live->tolerance);
     }
-    gpubench_set_count(row, GPUBENCH_COLUMN_device_bytes, live->device_bytes);
-    gpubench_set_number(row, GPUBENCH_COLUMN_share_of_peak,
-                        gpubench_share_of_peak(bench, one, median_us));
+    gpb_set_count(row, GPB_COLUMN_device_bytes, live->device_bytes);
+    gpb_set_number(row, GPB_COLUMN_share_of_peak,
+                   gpb_share_of_peak(bench, one, median_us));
 }
 
-static void gpubench_fill_state(const gpubench_live *live, gpubench_row *row)
+static void gpb_fill_state(const gpb_live *live, gpb_row *row)
 {
     const double state[] = {live->sm_mhz, live->mem_mhz, live->temperature_c, live->power_w,
                             live->energy_mj};
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(state); i++)
+    for (i = 0; i < GPB_COUNT_OF(state); i++)
         if (state[i] > 0)
-            gpubench_set_number(row, GPUBENCH_COLUMN_sm_mhz + (int)i, state[i]);
+            gpb_set_number(row, GPB_COLUMN_sm_mhz + (int)i, state[i]);
 }
 
 /* What a reader has to know before believing the number. */
-static void gpubench_add_warnings(const gpubench *bench, gpubench_live *live, double median_us)
+static void gpb_add_warnings(const gpubench *bench, gpb_live *live, double median_us)
 {
     const gpubench_case *one = &live->item->one;
     if (median_us < 2 * bench->overhead_us[live->mode])
-        gpubench_add_flag(live, "near-overhead");
+        gpb_add_flag(live, "near-overhead");
     if (live->enqueue_us > 2 * median_us && live->enqueue_us > median_us + 10)
-        gpubench_add_flag(live, "host-bound");
+        gpb_add_flag(live, "host-bound");
     if (bench->clock_step_us / (double)live->batch > bench->settings.precision * median_us)
-        gpubench_add_flag(live, "coarse-clock");
+        gpb_add_flag(live, "coarse-clock");
     if (one->bytes > 0 && one->bytes <= bench->machine.l2_bytes)
-        gpubench_add_flag(live, "fits-l2");
-    if (gpubench_share_of_peak(bench, one, median_us) > 1)
-        gpubench_add_flag(live, "above-peak");
+        gpb_add_flag(live, "fits-l2");
+    if (gpb_share_of_peak(bench, one, median_us) > 1)
+        gpb_add_flag(live, "above-peak");
 }
 
 /* What is shorter than the clock's step has no time of its own. */
-static void gpubench_refuse_below_step(const gpubench *bench, gpubench_live *live, double median_us)
+static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double median_us)
 {
     double timed_us = median_us * (double)live->batch;
     if (live->status || (timed_us > 0 && timed_us > 0.999 * bench->clock_step_us))
@@ -4723,10 +4746,10 @@ static void gpubench_refuse_below_step(const gpubench *bench, gpubench_live *liv
 
 /* On the host a run below a microsecond is one core's, and no core moves 4 TB/s
  * or computes 40 TFLOP/s: the compiler has removed the work. */
-static void gpubench_refuse_discarded(const gpubench *bench, gpubench_live *live, double median_us)
+static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
     const gpubench_case *one = &live->item->one;
-    if (live->status || bench->backend != &gpubench_host_backend || median_us >= 1 ||
+    if (live->status || bench->backend != &gpb_host_backend || median_us >= 1 ||
         ((double)one->bytes <= 4e6 * median_us && (double)one->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -4735,37 +4758,37 @@ static void gpubench_refuse_discarded(const gpubench *bench, gpubench_live *live
              median_us * 1e3, (double)one->bytes, (double)one->flops);
 }
 
-static int gpubench_is_failure(const char *status)
+static int gpb_is_failure(const char *status)
 {
     return strcmp(status, "ok") && strcmp(status, "unsupported") && strcmp(status, "skipped");
 }
 
-static void gpubench_describe_failure(gpubench *bench, gpubench_live *live)
+static void gpb_describe_failure(gpubench *bench, gpb_live *live)
 {
     char word[300];
     if (live->needed_bytes > 0) {
         snprintf(word, sizeof word, "needed_bytes=%llu", (unsigned long long)live->needed_bytes);
-        gpubench_add_flag(live, word);
+        gpb_add_flag(live, word);
         snprintf(word, sizeof word, "free_bytes=%llu", (unsigned long long)live->free_bytes);
-        gpubench_add_flag(live, word);
+        gpb_add_flag(live, word);
     }
     snprintf(word, sizeof word, "reason=%s", live->reason);
-    gpubench_add_flag(live, word);
-    bench->failed |= gpubench_is_failure(live->status);
-    gpubench_message(bench, "%s (%s): %s: %s", live->item->key, gpubench_mode_name(live->mode),
-                     live->status, live->reason);
+    gpb_add_flag(live, word);
+    bench->failed |= gpb_is_failure(live->status);
+    gpb_message(bench, "%s (%s): %s: %s", live->item->key, gpb_mode_name(live->mode),
+                live->status, live->reason);
 }
 
-static gpubench_row *gpubench_new_row(gpubench *bench)
+static gpb_row *gpb_new_row(gpubench *bench)
 {
-    bench->rows = (gpubench_row *)gpubench_grow(bench->rows, bench->row_count, sizeof *bench->rows);
+    bench->rows = (gpb_row *)gpb_grow(bench->rows, bench->row_count, sizeof *bench->rows);
     memset(&bench->rows[bench->row_count], 0, sizeof *bench->rows);
     return &bench->rows[bench->row_count++];
 }
 
 /* Samples that went up or down while they were taken have a median that says
  * as much of how long that was as of the case. */
-static void gpubench_flag_drift(gpubench_live *live)
+static void gpb_flag_drift(gpb_live *live)
 {
     double drift = gpubench_drift(live->samples, live->count);
     long tenths = (long)((drift < 0 ? -drift : drift) * 1000 + 0.5); /* of a percent */
@@ -4774,7 +4797,7 @@ static void gpubench_flag_drift(gpubench_live *live)
         return;
     snprintf(word, sizeof word, "drift=%c%ld.%ld%%", drift < 0 ? '-' : '+', tenths / 10,
              tenths % 10); /* a point in any locale */
-    gpubench_add_flag(live, word);
+    gpb_add_flag(live, word);
 }
 
 /* ==== the samples' file ==================================================== */
@@ -4782,7 +4805,7 @@ static void gpubench_flag_drift(gpubench_live *live)
 /* All processes of one invocation add to one temporary file, which gets the
  * name in the end: a process that starts over keeps its id, and those of --runs
  * have the one that writes the table as their parent. */
-static void gpubench_open_samples(gpubench *bench)
+static void gpb_open_samples(gpubench *bench)
 {
     const char *wanted = bench->settings.samples;
     char real[PATH_MAX], name[PATH_MAX + 48], *slash;
@@ -4798,10 +4821,10 @@ static void gpubench_open_samples(gpubench *bench)
     snprintf(real, sizeof real, "%s", wanted);
     if (exists && !realpath(wanted, real))
         snprintf(real, sizeof real, "%s", wanted);
-    bench->samples_path = gpubench_duplicate(real);
+    bench->samples_path = gpb_duplicate(real);
     snprintf(name, sizeof name, "%s.%ld.samples.tmp", real,
              (long)(bench->is_child ? getppid() : getpid()));
-    bench->samples_temporary = gpubench_duplicate(name);
+    bench->samples_temporary = gpb_duplicate(name);
     if (!bench->is_child && bench->rows_file < 0)
         unlink(name); /* of another process that had this id */
     slash = strrchr(real, '/');
@@ -4811,94 +4834,94 @@ static void gpubench_open_samples(gpubench *bench)
 }
 
 /* Adds the samples of one row, in the order in which they were measured. */
-static void gpubench_keep_samples(gpubench *bench, const gpubench_live *live,
-                                  const gpubench_row *row)
+static void gpb_keep_samples(gpubench *bench, const gpb_live *live,
+                             const gpb_row *row)
 {
     static const int columns[] = {
-        GPUBENCH_COLUMN_suite, GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_variant,
-        GPUBENCH_COLUMN_backend, GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_params,
-        GPUBENCH_COLUMN_mode, GPUBENCH_COLUMN_campaign, GPUBENCH_COLUMN_run};
+        GPB_COLUMN_suite, GPB_COLUMN_case, GPB_COLUMN_variant,
+        GPB_COLUMN_backend, GPB_COLUMN_dtype, GPB_COLUMN_params,
+        GPB_COLUMN_mode, GPB_COLUMN_campaign, GPB_COLUMN_run};
     FILE *file = bench->samples_temporary ? fopen(bench->samples_temporary, "a") : NULL;
     size_t i, column;
     char us[32];
     if (file && fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0)
         fputs("suite,case,variant,backend,dtype,params,mode,campaign,run,sample,us\n", file);
     for (i = 0; file && i < live->count; i++) {
-        for (column = 0; column < GPUBENCH_COUNT_OF(columns); column++) {
-            gpubench_write_field(file, gpubench_text(row, columns[column]));
+        for (column = 0; column < GPB_COUNT_OF(columns); column++) {
+            gpb_write_field(file, gpb_text(row, columns[column]));
             putc(',', file);
         }
         gpubench_format_number(live->samples[i], us);
         fprintf(file, "%llu,%s\n", (unsigned long long)i + 1, us);
     }
     if (bench->samples_temporary && (!file || fclose(file) != 0) && !bench->samples_lost) {
-        gpubench_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
+        gpb_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
         bench->samples_lost = 1;
     }
 }
 
 /* Called once, by the process that writes the table. -1 after a message. */
-static int gpubench_finish_samples(gpubench *bench)
+static int gpb_finish_samples(gpubench *bench)
 {
     int code = bench->samples_lost;
     if (code == 0 && bench->samples_temporary && access(bench->samples_temporary, F_OK) == 0 &&
         rename(bench->samples_temporary, bench->samples_path) != 0) {
-        gpubench_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
+        gpb_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
         code = 1;
     }
     return code ? -1 : 0;
 }
 
-static void gpubench_report_live(gpubench *bench, gpubench_live *live)
+static void gpb_report_live(gpubench *bench, gpb_live *live)
 {
     gpubench_statistics statistics;
     double dependence = 0;
-    gpubench_row *row;
+    gpb_row *row;
     memset(&statistics, 0, sizeof statistics);
-    if (!live->status && gpubench_describe_in_order(live->samples, live->count, &statistics,
-                                                    &dependence) != 0) {
+    if (!live->status && gpb_describe_in_order(live->samples, live->count, &statistics,
+                                               &dependence) != 0) {
         live->status = "failed";
         snprintf(live->reason, sizeof live->reason, "%s",
                  live->count > 0 ? "a sample is no finite number" : "no sample was taken");
     }
-    if (!live->status && gpubench_launched_nothing(bench, live, statistics.median)) {
+    if (!live->status && gpb_launched_nothing(bench, live, statistics.median)) {
         live->status = "failed";
         snprintf(live->reason, sizeof live->reason,
                  "launched nothing on the stream it was given: %.3f us as with nothing at all",
                  statistics.median);
     }
-    gpubench_refuse_below_step(bench, live, statistics.median);
-    gpubench_refuse_discarded(bench, live, statistics.median);
+    gpb_refuse_below_step(bench, live, statistics.median);
+    gpb_refuse_discarded(bench, live, statistics.median);
     if (!live->status)
-        gpubench_flag_drift(live);
+        gpb_flag_drift(live);
     if (live->status)
-        gpubench_describe_failure(bench, live);
+        gpb_describe_failure(bench, live);
     else
-        gpubench_add_warnings(bench, live, statistics.median);
-    row = gpubench_new_row(bench);
-    gpubench_fill_identity(bench, live, row);
-    gpubench_set_count(row, GPUBENCH_COLUMN_order, ++bench->order);
-    gpubench_fill_machine(bench, row);
+        gpb_add_warnings(bench, live, statistics.median);
+    row = gpb_new_row(bench);
+    gpb_fill_identity(bench, live, row);
+    gpb_set_count(row, GPB_COLUMN_order, ++bench->order);
+    gpb_fill_machine(bench, row);
     if (!live->status) {
-        gpubench_fill_times(bench, live, &statistics, row);
-        gpubench_fill_work(bench, live, statistics.median, row);
-        gpubench_fill_state(live, row);
-        gpubench_keep_samples(bench, live, row);
+        gpb_fill_times(bench, live, &statistics, row);
+        gpb_fill_work(bench, live, statistics.median, row);
+        gpb_fill_state(live, row);
+        gpb_keep_samples(bench, live, row);
     }
-    gpubench_keep_row(bench, row);
+    gpb_keep_row(bench, row);
 }
 
 /* ==== one group in one mode =============================================== */
 
-static char *gpubench_make_key(const gpubench_case *one)
+static char *gpb_make_key(const gpubench_case *one)
 {
     const char *parts[] = {one->name, one->variant, one->dtype, one->params};
     size_t bytes = 1, i;
     char *key;
-    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+    for (i = 0; i < GPB_COUNT_OF(parts); i++)
         bytes += parts[i] ? strlen(parts[i]) + 1 : 0;
-    key = (char *)gpubench_must(calloc(bytes, 1));
-    for (i = 0; i < GPUBENCH_COUNT_OF(parts); i++)
+    key = (char *)gpb_must(calloc(bytes, 1));
+    for (i = 0; i < GPB_COUNT_OF(parts); i++)
         if (parts[i] && *parts[i]) {
             if (*key)
                 strcat(key, " ");
@@ -4908,115 +4931,115 @@ static char *gpubench_make_key(const gpubench_case *one)
 }
 
 /* What tells a row of one program's from another: the case, the mode, the run. */
-static char *gpubench_row_key(const gpubench_case *one, const char *mode, const char *run)
+static char *gpb_row_key(const gpubench_case *one, const char *mode, const char *run)
 {
-    char *key = gpubench_make_key(one), *whole;
+    char *key = gpb_make_key(one), *whole;
     size_t bytes = strlen(key) + strlen(mode) + strlen(run) + 3;
-    whole = (char *)gpubench_must(malloc(bytes));
+    whole = (char *)gpb_must(malloc(bytes));
     snprintf(whole, bytes, "%s\n%s\n%s", key, mode, run);
     free(key);
     return whole;
 }
 
-static void gpubench_index_rows(gpubench *bench)
+static void gpb_index_rows(gpubench *bench)
 {
     for (; bench->rows_indexed < bench->row_count; bench->rows_indexed++) {
-        const gpubench_row *row = &bench->rows[bench->rows_indexed];
+        const gpb_row *row = &bench->rows[bench->rows_indexed];
         gpubench_case one;
         char *key;
         memset(&one, 0, sizeof one);
-        one.name = gpubench_text(row, GPUBENCH_COLUMN_case);
-        one.variant = gpubench_text(row, GPUBENCH_COLUMN_variant);
-        one.dtype = gpubench_text(row, GPUBENCH_COLUMN_dtype);
-        one.params = gpubench_text(row, GPUBENCH_COLUMN_params);
-        key = gpubench_row_key(&one, gpubench_text(row, GPUBENCH_COLUMN_mode),
-                               gpubench_text(row, GPUBENCH_COLUMN_run));
-        gpubench_index_add(&bench->row_keys, key, bench->rows_indexed);
+        one.name = gpb_text(row, GPB_COLUMN_case);
+        one.variant = gpb_text(row, GPB_COLUMN_variant);
+        one.dtype = gpb_text(row, GPB_COLUMN_dtype);
+        one.params = gpb_text(row, GPB_COLUMN_params);
+        key = gpb_row_key(&one, gpb_text(row, GPB_COLUMN_mode),
+                          gpb_text(row, GPB_COLUMN_run));
+        gpb_index_add(&bench->row_keys, key, bench->rows_indexed);
         free(key);
     }
 }
 
-static const gpubench_row *gpubench_find_row(gpubench *bench, const gpubench_item *item,
-                                             unsigned mode)
+static const gpb_row *gpb_find_row(gpubench *bench, const gpb_item *item,
+                                   unsigned mode)
 {
     char run[32], *key;
     size_t found;
-    gpubench_index_rows(bench);
+    gpb_index_rows(bench);
     snprintf(run, sizeof run, "%llu", (unsigned long long)bench->run);
-    key = gpubench_row_key(&item->one, gpubench_mode_name(mode), run);
-    found = gpubench_index_find(&bench->row_keys, key);
+    key = gpb_row_key(&item->one, gpb_mode_name(mode), run);
+    found = gpb_index_find(&bench->row_keys, key);
     free(key);
-    return found != GPUBENCH_NOWHERE ? &bench->rows[found] : NULL;
+    return found != GPB_NOWHERE ? &bench->rows[found] : NULL;
 }
 
-static unsigned gpubench_modes_of(const gpubench *bench, const gpubench_item *item)
+static unsigned gpb_modes_of(const gpubench *bench, const gpb_item *item)
 {
     return (item->one.modes ? item->one.modes : ~0u) & bench->settings.modes;
 }
 
 /* Every step for all cases of the unit before the next step. */
-static void gpubench_drive(gpubench *bench, gpubench_live *lives, size_t count)
+static void gpb_drive(gpubench *bench, gpb_live *lives, size_t count)
 {
     size_t i;
     for (i = 0; i < count && !bench->lost; i++)
-        gpubench_set_up(bench, &lives[i]);
+        gpb_set_up(bench, &lives[i]);
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].done)
-            gpubench_begin(bench, &lives[i]);
-    gpubench_soak_if_limited(bench, lives, count);
+            gpb_begin(bench, &lives[i]);
+    gpb_soak_if_limited(bench, lives, count);
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].done)
-            gpubench_start_sampling(bench, &lives[i]);
-    gpubench_interleave(bench, lives, count);
+            gpb_start_sampling(bench, &lives[i]);
+    gpb_interleave(bench, lives, count);
     for (i = 0; i < count && !bench->lost; i++) {
         if (lives[i].status)
             continue;
         bench->current = &lives[i];
         if (bench->settings.energy)
-            gpubench_measure_energy(bench, &lives[i]);
+            gpb_measure_energy(bench, &lives[i]);
         if (!lives[i].status)
-            gpubench_verify(bench, &lives[i], count > 1);
+            gpb_verify(bench, &lives[i], count > 1);
     }
 }
 
 /* Measures the items of one group; one that found no memory beside the others
  * is tried again alone. With the context lost only the guilty one gets a row. */
-static void gpubench_measure_unit(gpubench *bench, const gpubench_item *items, size_t count,
-                                  unsigned mode)
+static void gpb_measure_unit(gpubench *bench, const gpb_item *items, size_t count,
+                             unsigned mode)
 {
-    gpubench_live *lives = (gpubench_live *)gpubench_must(calloc(count, sizeof *lives));
-    const gpubench_item **again =
-        (const gpubench_item **)gpubench_must(calloc(count, sizeof *again));
+    gpb_live *lives = (gpb_live *)gpb_must(calloc(count, sizeof *lives));
+    const gpb_item **again =
+        (const gpb_item **)gpb_must(calloc(count, sizeof *again));
     size_t used = 0, again_count = 0, i;
     for (i = 0; i < count; i++) {
-        if ((gpubench_modes_of(bench, &items[i]) & mode) == 0 ||
-            gpubench_find_row(bench, &items[i], mode))
+        if ((gpb_modes_of(bench, &items[i]) & mode) == 0 ||
+            gpb_find_row(bench, &items[i], mode))
             continue;
         lives[used].item = &items[i];
         lives[used++].mode = mode;
     }
-    gpubench_drive(bench, lives, used);
+    gpb_drive(bench, lives, used);
     for (i = 0; i < used; i++) {
         int starved = lives[i].status && !strcmp(lives[i].status, "oom");
         if (!bench->lost) /* else freeing would fail, or wait for a kernel that hangs */
-            gpubench_tear_down(bench, &lives[i]);
+            gpb_tear_down(bench, &lives[i]);
         if (starved && used > 1)
             again[again_count++] = lives[i].item;
         else if (!bench->lost || lives[i].status)
-            gpubench_report_live(bench, &lives[i]);
+            gpb_report_live(bench, &lives[i]);
         free(lives[i].samples);
         free(lives[i].guilty.text);
     }
     for (i = 0; i < again_count && !bench->lost; i++)
-        gpubench_measure_unit(bench, again[i], 1, mode);
+        gpb_measure_unit(bench, again[i], 1, mode);
     free(again);
     free(lives);
 }
 
 /* One execution of each case and nothing else, for a profiler to look at. */
-static void gpubench_profile(gpubench *bench, const gpubench_item *item)
+static void gpb_profile(gpubench *bench, const gpb_item *item)
 {
-    gpubench_live live;
+    gpb_live live;
     double us;
     int code;
     memset(&live, 0, sizeof live);
@@ -5024,19 +5047,19 @@ static void gpubench_profile(gpubench *bench, const gpubench_item *item)
     live.mode = GPUBENCH_COLD;
     live.batch = 1;
     live.ungated = 1;
-    gpubench_set_up(bench, &live);
+    gpb_set_up(bench, &live);
     if (!live.done && (code = bench->backend->sample(bench, &live, &us)) != 0)
-        gpubench_blame(bench, &live, code, "run");
+        gpb_blame(bench, &live, code, "run");
     if (!live.done)
-        gpubench_verify(bench, &live, 0);
+        gpb_verify(bench, &live, 0);
     if (!bench->lost)
-        gpubench_tear_down(bench, &live);
+        gpb_tear_down(bench, &live);
     if (live.status)
-        gpubench_describe_failure(bench, &live);
+        gpb_describe_failure(bench, &live);
 }
 
 /* The smallest difference between two of the sorted times. */
-static void gpubench_note_clock_step(gpubench *bench, const double *sorted, size_t count)
+static void gpb_note_clock_step(gpubench *bench, const double *sorted, size_t count)
 {
     size_t i;
     for (i = 1; i < count; i++) {
@@ -5047,9 +5070,9 @@ static void gpubench_note_clock_step(gpubench *bench, const double *sorted, size
 }
 
 /* Samples of a case that always works. 0 or a code. */
-static int gpubench_sample_known(gpubench *bench, gpubench_live *live, double *median_us)
+static int gpb_sample_known(gpubench *bench, gpb_live *live, double *median_us)
 {
-    const size_t swept = bench->backend == &gpubench_host_backend ? 9 : 240; /* each takes 5 ms */
+    const size_t swept = bench->backend == &gpb_host_backend ? 9 : 240; /* each takes 5 ms */
     const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : swept, discarded = wanted / 4;
     gpubench_statistics statistics;
     double us;
@@ -5060,13 +5083,13 @@ static int gpubench_sample_known(gpubench *bench, gpubench_live *live, double *m
     for (i = 0; i < wanted + discarded && code == 0; i++) {
         code = bench->backend->sample(bench, live, &us);
         if (code == 0 && i >= discarded)
-            gpubench_keep_sample(live, us / (double)live->batch);
+            gpb_keep_sample(live, us / (double)live->batch);
     }
     if (code == 0) {
         gpubench_describe(live->samples, live->count, &statistics);
         *median_us = statistics.median;
         if (live->mode == GPUBENCH_COLD)
-            gpubench_note_clock_step(bench, live->samples, live->count);
+            gpb_note_clock_step(bench, live->samples, live->count);
     }
     bench->backend->end(live);
     free(live->samples);
@@ -5074,11 +5097,11 @@ static int gpubench_sample_known(gpubench *bench, gpubench_live *live, double *m
 }
 
 /* What the method costs when there is nothing, or nearly nothing, to measure. */
-static int gpubench_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
-                              double *median_us)
+static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
+                         double *median_us)
 {
-    gpubench_item item;
-    gpubench_live live;
+    gpb_item item;
+    gpb_live live;
     int code;
     memset(&item, 0, sizeof item);
     memset(&live, 0, sizeof live);
@@ -5090,130 +5113,130 @@ static int gpubench_calibrate(gpubench *bench, unsigned mode, int (*run)(void *,
     live.batch = 1;
     bench->current = &live;
     bench->calibrating = 1;
-    code = gpubench_sample_known(bench, &live, median_us);
+    code = gpb_sample_known(bench, &live, median_us);
     bench->calibrating = 0;
     if (code != 0)
-        gpubench_message(bench, "cannot measure an empty launch: %s",
-                         code > 0 ? bench->backend->error_string(code) : live.reason);
+        gpb_message(bench, "cannot measure an empty launch: %s",
+                    code > 0 ? bench->backend->error_string(code) : live.reason);
     bench->current = NULL;
     return code;
 }
 
-static int gpubench_calibrate_mode(gpubench *bench, unsigned mode)
+static int gpb_calibrate_mode(gpubench *bench, unsigned mode)
 {
     int code = 0;
 #if GPUBENCH_CUDA
-    if (bench->backend == &gpubench_cuda_backend) {
-        if (gpubench_cuda_lacks_sweep(bench, mode))
+    if (bench->backend == &gpb_cuda_backend) {
+        if (gpb_cuda_lacks_sweep(bench, mode))
             return 0; /* each case's row will say so */
         if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
-            code = gpubench_calibrate(bench, mode, gpubench_run_nothing, &bench->nothing_us[mode]);
+            code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
         if (code == 0)
-            code = gpubench_calibrate(bench, mode, gpubench_run_memset, &bench->memset_us[mode]);
-        if (code == 0 && gpubench_cuda_of(bench)->empty)
-            code = gpubench_calibrate(bench, mode, gpubench_run_empty, &bench->overhead_us[mode]);
+            code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
+        if (code == 0 && gpb_cuda_of(bench)->empty)
+            code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
         return code;
     }
 #endif
     if (mode != GPUBENCH_GRAPH)
-        code = gpubench_calibrate(bench, mode, gpubench_run_nothing, &bench->overhead_us[mode]);
+        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
     return code;
 }
 
-static int gpubench_measure_overhead(gpubench *bench)
+static int gpb_measure_overhead(gpubench *bench)
 {
     unsigned mode;
     int code = 0;
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && code == 0; mode *= 2)
         if (bench->settings.modes & mode)
-            code = gpubench_calibrate_mode(bench, mode);
+            code = gpb_calibrate_mode(bench, mode);
     return code;
 }
 
 /* ==== the table =========================================================== */
 
 /* One line of the table: a row, or all runs of a case. */
-typedef struct gpubench_line {
-    const gpubench_row *row; /* the first run's identity, the worst run's status */
+typedef struct gpb_line {
+    const gpb_row *row; /* the first run's identity, the worst run's status */
     double median_us, p95_us;
     double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
     size_t runs;
-} gpubench_line;
+} gpb_line;
 
 /* The order of the table's lines: of the names, whatever the order of measuring
  * was. The runs of one case are equal. */
-static int gpubench_compare_cases(const gpubench_row *a, const gpubench_row *b)
+static int gpb_compare_cases(const gpb_row *a, const gpb_row *b)
 {
-    static const int columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_params,
-                                  GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_variant,
-                                  GPUBENCH_COLUMN_mode, GPUBENCH_COLUMN_suite,
-                                  GPUBENCH_COLUMN_backend};
+    static const int columns[] = {GPB_COLUMN_case, GPB_COLUMN_params,
+                                  GPB_COLUMN_dtype, GPB_COLUMN_variant,
+                                  GPB_COLUMN_mode, GPB_COLUMN_suite,
+                                  GPB_COLUMN_backend};
     int order = 0;
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(columns) && order == 0; i++)
-        order = strcmp(gpubench_text(a, columns[i]), gpubench_text(b, columns[i]));
+    for (i = 0; i < GPB_COUNT_OF(columns) && order == 0; i++)
+        order = strcmp(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
     return order;
 }
 
 /* Runs of one case in the order in which they were measured. */
-static int gpubench_compare_rows(const void *left, const void *right)
+static int gpb_compare_rows(const void *left, const void *right)
 {
-    const gpubench_row *a = *(const gpubench_row *const *)left;
-    const gpubench_row *b = *(const gpubench_row *const *)right;
-    int order = gpubench_compare_cases(a, b);
+    const gpb_row *a = *(const gpb_row *const *)left;
+    const gpb_row *b = *(const gpb_row *const *)right;
+    int order = gpb_compare_cases(a, b);
     return order ? order : (a > b) - (a < b);
 }
 
 /* Of the count runs of one case; values has room for as many. */
-static double gpubench_median_of_runs(const gpubench_row *const *rows, size_t count, int column,
-                                      double *values, gpubench_statistics *statistics)
+static double gpb_median_of_runs(const gpb_row *const *rows, size_t count, int column,
+                                 double *values, gpubench_statistics *statistics)
 {
     size_t used = 0, i;
     for (i = 0; i < count; i++)
         if (rows[i]->fields[column])
-            values[used++] = gpubench_number(rows[i], column);
+            values[used++] = gpb_number(rows[i], column);
     memset(statistics, 0, sizeof *statistics);
     gpubench_describe(values, used, statistics);
     return statistics->median;
 }
 
-static gpubench_line gpubench_summarize(const gpubench_row *const *rows, size_t count,
-                                        double *values)
+static gpb_line gpb_summarize(const gpb_row *const *rows, size_t count,
+                              double *values)
 {
     gpubench_statistics statistics;
-    gpubench_line line;
+    gpb_line line;
     double width = 0;
     size_t i;
     memset(&line, 0, sizeof line);
     line.row = rows[0];
     line.median_us =
-        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_median_us, values, &statistics);
+        gpb_median_of_runs(rows, count, GPB_COLUMN_median_us, values, &statistics);
     line.runs = statistics.count;
     if (line.runs > 1)
         width = statistics.max - statistics.min;
     else if (line.runs == 1)
-        width = gpubench_number(rows[0], GPUBENCH_COLUMN_ci95_high_us) -
-                gpubench_number(rows[0], GPUBENCH_COLUMN_ci95_low_us);
+        width = gpb_number(rows[0], GPB_COLUMN_ci95_high_us) -
+                gpb_number(rows[0], GPB_COLUMN_ci95_low_us);
     line.spread = line.median_us > 0 ? width / line.median_us : -1;
-    line.p95_us = gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_p95_us, values, &statistics);
+    line.p95_us = gpb_median_of_runs(rows, count, GPB_COLUMN_p95_us, values, &statistics);
     line.gb_per_s =
-        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_gb_per_s, values, &statistics);
+        gpb_median_of_runs(rows, count, GPB_COLUMN_gb_per_s, values, &statistics);
     line.tflop_per_s =
-        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_tflop_per_s, values, &statistics);
+        gpb_median_of_runs(rows, count, GPB_COLUMN_tflop_per_s, values, &statistics);
     line.share =
-        gpubench_median_of_runs(rows, count, GPUBENCH_COLUMN_share_of_peak, values, &statistics);
+        gpb_median_of_runs(rows, count, GPB_COLUMN_share_of_peak, values, &statistics);
     for (i = 0; i < count; i++)
-        if (strcmp(gpubench_text(rows[i], GPUBENCH_COLUMN_status), "ok") != 0)
+        if (strcmp(gpb_text(rows[i], GPB_COLUMN_status), "ok") != 0)
             line.row = rows[i];
     return line;
 }
 
-static const int gpubench_identity_columns[] = {GPUBENCH_COLUMN_case, GPUBENCH_COLUMN_variant,
-                                                GPUBENCH_COLUMN_dtype, GPUBENCH_COLUMN_params,
-                                                GPUBENCH_COLUMN_mode};
+static const int gpb_identity_columns[] = {GPB_COLUMN_case, GPB_COLUMN_variant,
+                                                GPB_COLUMN_dtype, GPB_COLUMN_params,
+                                                GPB_COLUMN_mode};
 
-static void gpubench_print_measures(FILE *file, const gpubench_line *line)
+static void gpb_print_measures(FILE *file, const gpb_line *line)
 {
     char spread[32] = "";
     if (line->spread >= 0)
@@ -5233,66 +5256,66 @@ static void gpubench_print_measures(FILE *file, const gpubench_line *line)
         fprintf(file, " %6s", "");
 }
 
-static void gpubench_print_line(FILE *file, const gpubench_line *line, const int *widths)
+static void gpb_print_line(FILE *file, const gpb_line *line, const int *widths)
 {
-    const char *status = gpubench_text(line->row, GPUBENCH_COLUMN_status);
+    const char *status = gpb_text(line->row, GPB_COLUMN_status);
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++)
+    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++)
         if (widths[i] > 0)
             fprintf(file, "%-*s  ", widths[i],
-                    gpubench_text(line->row, gpubench_identity_columns[i]));
+                    gpb_text(line->row, gpb_identity_columns[i]));
     if (!strcmp(status, "ok"))
-        gpubench_print_measures(file, line);
+        gpb_print_measures(file, line);
     else
         fprintf(file, "%11s", status);
-    fprintf(file, "  %s\n", gpubench_text(line->row, GPUBENCH_COLUMN_flags));
+    fprintf(file, "  %s\n", gpb_text(line->row, GPB_COLUMN_flags));
 }
 
-static void gpubench_print_head(FILE *file, const int *widths, int many_runs)
+static void gpb_print_head(FILE *file, const int *widths, int many_runs)
 {
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++)
+    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++)
         if (widths[i] > 0)
-            fprintf(file, "%-*s  ", widths[i], gpubench_column_names[gpubench_identity_columns[i]]);
+            fprintf(file, "%-*s  ", widths[i], gpb_column_names[gpb_identity_columns[i]]);
     fprintf(file, "%11s %8s %11s %8s %8s %6s  flags\n", "median us", many_runs ? "range" : "ci95",
             "p95 us", "GB/s", "TFLOP/s", "peak");
 }
 
-static void gpubench_widen_columns(const gpubench_row *row, int *widths)
+static void gpb_widen_columns(const gpb_row *row, int *widths)
 {
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_identity_columns); i++) {
-        const char *text = gpubench_text(row, gpubench_identity_columns[i]);
-        const char *head = gpubench_column_names[gpubench_identity_columns[i]];
+    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++) {
+        const char *text = gpb_text(row, gpb_identity_columns[i]);
+        const char *head = gpb_column_names[gpb_identity_columns[i]];
         int least = *text ? (int)strlen(head) : 0;
         int width = (int)strlen(text) > least ? (int)strlen(text) : least;
         widths[i] = width > widths[i] ? width : widths[i];
     }
 }
 
-static void gpubench_print_table(const gpubench *bench, FILE *file)
+static void gpb_print_table(const gpubench *bench, FILE *file)
 {
-    int widths[GPUBENCH_COUNT_OF(gpubench_identity_columns)] = {0, 0, 0, 0, 0};
+    int widths[GPB_COUNT_OF(gpb_identity_columns)] = {0, 0, 0, 0, 0};
     size_t rows = bench->row_count, first, end, i;
-    double *values = (double *)gpubench_must(malloc((rows + 1) * sizeof *values));
-    const gpubench_row **sorted =
-        (const gpubench_row **)gpubench_must(malloc((rows + 1) * sizeof *sorted));
+    double *values = (double *)gpb_must(malloc((rows + 1) * sizeof *values));
+    const gpb_row **sorted =
+        (const gpb_row **)gpb_must(malloc((rows + 1) * sizeof *sorted));
     for (i = 0; i < rows; i++) {
         sorted[i] = &bench->rows[i];
-        gpubench_widen_columns(sorted[i], widths);
+        gpb_widen_columns(sorted[i], widths);
     }
-    qsort(sorted, rows, sizeof *sorted, gpubench_compare_rows);
+    qsort(sorted, rows, sizeof *sorted, gpb_compare_rows);
     if (rows > 0)
         fprintf(file, "%s on %s\n", bench->suite,
-                gpubench_text(&bench->rows[0], GPUBENCH_COLUMN_device));
-    gpubench_print_head(file, widths, bench->settings.runs > 1);
+                gpb_text(&bench->rows[0], GPB_COLUMN_device));
+    gpb_print_head(file, widths, bench->settings.runs > 1);
     for (first = 0; first < rows; first = end) {
-        gpubench_line line;
+        gpb_line line;
         for (end = first + 1; end < rows; end++)
-            if (gpubench_compare_cases(sorted[first], sorted[end]) != 0)
+            if (gpb_compare_cases(sorted[first], sorted[end]) != 0)
                 break;
-        line = gpubench_summarize(sorted + first, end - first, values);
-        gpubench_print_line(file, &line, widths);
+        line = gpb_summarize(sorted + first, end - first, values);
+        gpb_print_line(file, &line, widths);
     }
     free(sorted);
     free(values);
@@ -5301,27 +5324,27 @@ static void gpubench_print_table(const gpubench *bench, FILE *file)
 /* ==== processes =========================================================== */
 
 /* Reads the rows' file without moving where it is written next. */
-static void gpubench_import_rows(gpubench *bench)
+static void gpb_import_rows(gpubench *bench)
 {
     struct stat about;
     size_t bytes = 0;
     char *text;
     FILE *file;
-    if (fstat(bench->rows_file, &about) == 0 && about.st_size > GPUBENCH_SLOT_BYTES)
-        bytes = (size_t)about.st_size - GPUBENCH_SLOT_BYTES;
+    if (fstat(bench->rows_file, &about) == 0 && about.st_size > GPB_SLOT_BYTES)
+        bytes = (size_t)about.st_size - GPB_SLOT_BYTES;
     if (bytes == 0)
         return;
-    text = (char *)gpubench_must(malloc(bytes));
-    if (pread(bench->rows_file, text, bytes, GPUBENCH_SLOT_BYTES) != (ssize_t)bytes ||
+    text = (char *)gpb_must(malloc(bytes));
+    if (pread(bench->rows_file, text, bytes, GPB_SLOT_BYTES) != (ssize_t)bytes ||
         !(file = fmemopen(text, bytes, "r"))) {
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
         free(text);
         return;
     }
-    while (gpubench_read_row(file, gpubench_new_row(bench))) {
-        const gpubench_row *row = &bench->rows[bench->row_count - 1];
-        bench->failed |= gpubench_is_failure(gpubench_text(row, GPUBENCH_COLUMN_status));
-        bench->order += gpubench_number(row, GPUBENCH_COLUMN_run) == (double)bench->run;
+    while (gpb_read_row(file, gpb_new_row(bench))) {
+        const gpb_row *row = &bench->rows[bench->row_count - 1];
+        bench->failed |= gpb_is_failure(gpb_text(row, GPB_COLUMN_status));
+        bench->order += gpb_number(row, GPB_COLUMN_run) == (double)bench->run;
     }
     bench->row_count--;
     bench->rows_imported = bench->row_count;
@@ -5330,142 +5353,142 @@ static void gpubench_import_rows(gpubench *bench)
 }
 
 /* 0, or -1 after a message. */
-static int gpubench_start_rows(gpubench *bench)
+static int gpb_start_rows(gpubench *bench)
 {
     size_t i;
     unsigned mode;
     bench->most_rows = 0;
     for (i = 0; i < bench->item_count; i++)
         for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2)
-            bench->most_rows += (gpubench_modes_of(bench, &bench->items[i]) & mode) != 0;
+            bench->most_rows += (gpb_modes_of(bench, &bench->items[i]) & mode) != 0;
     if (bench->rows_file < 0)
-        (void)gpubench_make_rows_file(bench); /* without it no case is survived */
-    if (gpubench_open_journal(bench) != 0)
+        (void)gpb_make_rows_file(bench); /* without it no case is survived */
+    if (gpb_open_journal(bench) != 0)
         return -1;
-    gpubench_prepare_restart(bench, bench->is_child ? bench->run : 0);
-    gpubench_guard_start(bench);
+    gpb_prepare_restart(bench, bench->is_child ? bench->run : 0);
+    gpb_guard_start(bench);
     return 0;
 }
 
-static void gpubench_stop_rows(gpubench *bench)
+static void gpb_stop_rows(gpubench *bench)
 {
-    if (gpubench_guarded == bench)
-        gpubench_guard_stop();
-    gpubench_settle_journal(&bench->journal);
+    if (gpb_guarded == bench)
+        gpb_guard_stop();
+    gpb_settle_journal(&bench->journal);
 }
 
 /* A context that an error destroyed is lost for the process, so the process
  * replaces itself: the new one knows the rows so far and measures the rest. */
-static void gpubench_start_over(gpubench *bench)
+static void gpb_start_over(gpubench *bench)
 {
     bench->failed = 1;
     if (bench->row_count == bench->rows_imported || bench->order > bench->most_rows) {
-        gpubench_message(bench, "the GPU does not recover: the other cases are not measured");
+        gpb_message(bench, "the GPU does not recover: the other cases are not measured");
         return; /* no progress: starting over would never end */
     }
-    gpubench_message(bench, "the GPU context is lost; going on in a fresh process");
+    gpb_message(bench, "the GPU context is lost; going on in a fresh process");
     fflush(NULL);
-    gpubench_replace_process(bench);
-    gpubench_message(bench, "cannot start afresh: %s",
-                     bench->restart.why_not ? bench->restart.why_not : strerror(errno));
+    gpb_replace_process(bench);
+    gpb_message(bench, "cannot start afresh: %s",
+                bench->restart.why_not ? bench->restart.why_not : strerror(errno));
 }
 
-static volatile sig_atomic_t gpubench_interrupted; /* the signal that wants this to end */
-static volatile sig_atomic_t gpubench_interruptions;
-static volatile pid_t gpubench_child; /* the run that is under way; 0: none */
+static volatile sig_atomic_t gpb_interrupted; /* the signal that wants this to end */
+static volatile sig_atomic_t gpb_interruptions;
+static volatile pid_t gpb_child; /* the run that is under way; 0: none */
 
 /* The child ends by the same signal; whoever asks twice does not want to wait. */
-static void gpubench_interrupt(int number)
+static void gpb_interrupt(int number)
 {
     int kept = errno;
-    gpubench_interrupted = number;
-    gpubench_interruptions = gpubench_interruptions + 1;
-    if (gpubench_child > 0)
-        kill(gpubench_child, gpubench_interruptions > 1 ? SIGKILL : number);
+    gpb_interrupted = number;
+    gpb_interruptions = gpb_interruptions + 1;
+    if (gpb_child > 0)
+        kill(gpb_child, gpb_interruptions > 1 ? SIGKILL : number);
     errno = kept;
 }
 
-static const int gpubench_ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int gpb_ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 /* From one disposition to another; what the program chose itself stays. */
-static void gpubench_change_interrupts(void (*from)(int), void (*to)(int))
+static void gpb_change_interrupts(void (*from)(int), void (*to)(int))
 {
     struct sigaction action;
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_ends); i++)
-        if (sigaction(gpubench_ends[i], NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+    for (i = 0; i < GPB_COUNT_OF(gpb_ends); i++)
+        if (sigaction(gpb_ends[i], NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
             action.sa_handler == from) {
             action.sa_handler = to;
             action.sa_flags = 0;
-            sigaction(gpubench_ends[i], &action, NULL);
+            sigaction(gpb_ends[i], &action, NULL);
         }
 }
 
 /* The forked child, until it is a fresh process. It dies with its parent: an
  * orphan would go on measuring for nobody. */
-static void gpubench_become_run(const gpubench *bench, pid_t parent)
+static void gpb_become_run(const gpubench *bench, pid_t parent)
 {
-    gpubench_change_interrupts(gpubench_interrupt, SIG_DFL);
+    gpb_change_interrupts(gpb_interrupt, SIG_DFL);
 #ifdef __linux__
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     if (getppid() == parent)
-        gpubench_replace_process(bench);
-    gpubench_message(bench, "cannot start afresh: %s", strerror(errno));
+        gpb_replace_process(bench);
+    gpb_message(bench, "cannot start afresh: %s", strerror(errno));
     _exit(2);
 }
 
 /* A process for the run; its status as waitpid gives it, or -1 after a message. */
-static int gpubench_wait_for_run(gpubench *bench, uint64_t run)
+static int gpb_wait_for_run(gpubench *bench, uint64_t run)
 {
     sigset_t all, before;
     int status = 0;
     pid_t parent = getpid(), child;
-    gpubench_prepare_restart(bench, run);
-    gpubench_write_slot(bench, GPUBENCH_SLOT_IDLE, NULL, "");
+    gpb_prepare_restart(bench, run);
+    gpb_write_slot(bench, GPB_SLOT_IDLE, NULL, "");
     fflush(NULL);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* a signal must find the child's number */
     child = fork();
     if (child == 0)
-        gpubench_become_run(bench, parent);
-    gpubench_child = child;
+        gpb_become_run(bench, parent);
+    gpb_child = child;
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (child > 0 && waitpid(child, &status, 0) != child && errno == EINTR)
         continue;
-    gpubench_child = 0;
+    gpb_child = 0;
     if (child < 0)
-        gpubench_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
-                         strerror(errno));
+        gpb_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
+                    strerror(errno));
     return child < 0 ? -1 : status;
 }
 
 /* A child that ended inside a case and could not say so: by _exit, by SIGKILL
  * (which is how Linux gets memory back), by a sanitizer. Its row is written for
  * it. 0: there was none. */
-static int gpubench_condemn_for_child(gpubench *bench, const gpubench_slot *slot, int status)
+static int gpb_condemn_for_child(gpubench *bench, const gpb_slot *slot, int status)
 {
-    gpubench_guilty guilty = {NULL, 0, 0};
+    gpb_guilty guilty = {NULL, 0, 0};
     char why[64] = "";
-    if (slot->state != GPUBENCH_SLOT_BUSY || slot->bytes == 0)
+    if (slot->state != GPB_SLOT_BUSY || slot->bytes == 0)
         return 0;
     guilty.bytes = slot->bytes;
     guilty.split = slot->split;
-    guilty.text = (char *)gpubench_must(malloc(slot->bytes + GPUBENCH_REASON_BYTES));
+    guilty.text = (char *)gpb_must(malloc(slot->bytes + GPB_REASON_BYTES));
     if (pread(bench->rows_file, guilty.text, slot->bytes, sizeof *slot) != (ssize_t)slot->bytes) {
         free(guilty.text);
         return 0;
     }
     if (WIFSIGNALED(status))
-        gpubench_name_signal(why, sizeof why, WTERMSIG(status));
+        gpb_name_signal(why, sizeof why, WTERMSIG(status));
     else
         snprintf(why, sizeof why, "ended the process with status %d", WEXITSTATUS(status));
-    gpubench_condemn(bench, &guilty, "a case", slot->stage, why);
+    gpb_condemn(bench, &guilty, "a case", slot->stage, why);
     free(guilty.text);
     return 1;
 }
 
-static int gpubench_asks_to_end(int number)
+static int gpb_asks_to_end(int number)
 {
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT ||
            number == SIGPIPE;
@@ -5473,49 +5496,49 @@ static int gpubench_asks_to_end(int number)
 
 /* One run in fresh processes, as many as its cases cost. Its exit status, or 1
  * if it was ended. */
-static int gpubench_spawn_run(gpubench *bench, uint64_t run)
+static int gpb_spawn_run(gpubench *bench, uint64_t run)
 {
     uint64_t attempt = 0;
     for (;;) {
-        gpubench_slot slot;
-        int status = gpubench_wait_for_run(bench, run);
+        gpb_slot slot;
+        int status = gpb_wait_for_run(bench, run);
         if (status == -1 || pread(bench->rows_file, &slot, sizeof slot, 0) != (ssize_t)sizeof slot)
             return 2;
         bench->journal.error = slot.journal_error;
-        if (WIFEXITED(status) && slot.state == GPUBENCH_SLOT_ENDED)
+        if (WIFEXITED(status) && slot.state == GPB_SLOT_ENDED)
             return WEXITSTATUS(status);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
-            gpubench_interrupted = SIGPIPE;
-        if (!gpubench_interrupted &&
-            !(WIFSIGNALED(status) && gpubench_asks_to_end(WTERMSIG(status))) &&
-            attempt++ < slot.most_rows && gpubench_condemn_for_child(bench, &slot, status))
+            gpb_interrupted = SIGPIPE;
+        if (!gpb_interrupted &&
+            !(WIFSIGNALED(status) && gpb_asks_to_end(WTERMSIG(status))) &&
+            attempt++ < slot.most_rows && gpb_condemn_for_child(bench, &slot, status))
             continue;
         if (WIFSIGNALED(status))
-            gpubench_message(bench, "run %llu: ended by signal %d", (unsigned long long)run,
-                             WTERMSIG(status));
+            gpb_message(bench, "run %llu: ended by signal %d", (unsigned long long)run,
+                        WTERMSIG(status));
         else
-            gpubench_message(bench, "run %llu: ended early with status %d",
-                             (unsigned long long)run, WEXITSTATUS(status));
+            gpb_message(bench, "run %llu: ended early with status %d",
+                        (unsigned long long)run, WEXITSTATUS(status));
         return WIFEXITED(status) && WEXITSTATUS(status) > 1 ? 2 : 1;
     }
 }
 
-static int gpubench_write_rows(const gpubench *bench, FILE *file)
+static int gpb_write_rows(const gpubench *bench, FILE *file)
 {
     size_t i;
-    gpubench_write_header(file);
+    gpb_write_header(file);
     for (i = 0; i < bench->row_count; i++)
-        gpubench_write_row(file, &bench->rows[i], GPUBENCH_FILE_COLUMNS);
+        gpb_write_row(file, &bench->rows[i], GPB_FILE_COLUMNS);
     return fflush(file) != 0 || ferror(file) ? -1 : 0;
 }
 
 /* Do the rows go where standard output goes? Then the table must not. */
-static int gpubench_rows_fill_stdout(const gpubench *bench)
+static int gpb_rows_fill_stdout(const gpubench *bench)
 {
     struct stat rows, output;
     if (!bench->settings.csv)
         return 0;
-    if (gpubench_csv_stream(bench->settings.csv) == STDOUT_FILENO)
+    if (gpb_csv_stream(bench->settings.csv) == STDOUT_FILENO)
         return 1;
     return bench->journal.file >= 0 && fstat(bench->journal.file, &rows) == 0 &&
            fstat(STDOUT_FILENO, &output) == 0 && rows.st_dev == output.st_dev &&
@@ -5524,70 +5547,70 @@ static int gpubench_rows_fill_stdout(const gpubench *bench)
 
 /* The rows stand in their file already. What could not be written there, or
  * shown, is not lost: standard error gets all of it. */
-static int gpubench_report(gpubench *bench)
+static int gpb_report(gpubench *bench)
 {
-    FILE *table = gpubench_rows_fill_stdout(bench) ? stderr : stdout;
+    FILE *table = gpb_rows_fill_stdout(bench) ? stderr : stdout;
     int lost = bench->journal.error != 0;
     if (bench->row_count == 0)
         return 2; /* said before; an empty file would replace a good one */
     if (!bench->settings.quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (!bench->settings.quiet) {
-        gpubench_print_table(bench, table);
+        gpb_print_table(bench, table);
         if (fflush(table) != 0 || ferror(table)) {
-            gpubench_message(bench, "the table: %s", strerror(errno));
+            gpb_message(bench, "the table: %s", strerror(errno));
             lost = 1;
         }
     }
     if (bench->journal.error)
-        gpubench_tell_journal_error(bench);
+        gpb_tell_journal_error(bench);
     if (lost)
-        (void)gpubench_write_rows(bench, stderr);
-    lost |= gpubench_finish_samples(bench) != 0;
+        (void)gpb_write_rows(bench, stderr);
+    lost |= gpb_finish_samples(bench) != 0;
     return lost ? 2 : bench->failed ? 1 : 0;
 }
 
 /* --runs N: never returns. What some runs measured is kept though others could
  * not measure, or were interrupted; the status tells. */
-static void gpubench_run_processes(gpubench *bench)
+static void gpb_run_processes(gpubench *bench)
 {
     uint64_t run;
     int worst = 0, status;
     if (bench->restart.why_not) {
-        gpubench_message(bench, "--runs: cannot start afresh: %s", bench->restart.why_not);
+        gpb_message(bench, "--runs: cannot start afresh: %s", bench->restart.why_not);
         exit(2);
     }
-    if (gpubench_make_rows_file(bench) != 0) {
-        gpubench_message(bench, "--runs: no place for the rows: %s (TMPDIR names one)",
-                         strerror(errno));
+    if (gpb_make_rows_file(bench) != 0) {
+        gpb_message(bench, "--runs: no place for the rows: %s (TMPDIR names one)",
+                    strerror(errno));
         exit(2);
     }
-    if (gpubench_open_journal(bench) != 0)
+    if (gpb_open_journal(bench) != 0)
         exit(2);
-    gpubench_change_interrupts(SIG_DFL, gpubench_interrupt);
-    for (run = 1; run <= bench->settings.runs && worst < 2 && !gpubench_interrupted; run++) {
-        status = gpubench_spawn_run(bench, run);
+    gpb_change_interrupts(SIG_DFL, gpb_interrupt);
+    for (run = 1; run <= bench->settings.runs && worst < 2 && !gpb_interrupted; run++) {
+        status = gpb_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
-    gpubench_import_rows(bench);
-    gpubench_count_rows(bench);
-    gpubench_settle_journal(&bench->journal);
-    status = gpubench_report(bench);
-    gpubench_change_interrupts(gpubench_interrupt, SIG_DFL);
-    if (gpubench_interrupted) {
+    gpb_import_rows(bench);
+    gpb_count_rows(bench);
+    gpb_settle_journal(&bench->journal);
+    status = gpb_report(bench);
+    gpb_change_interrupts(gpb_interrupt, SIG_DFL);
+    if (gpb_interrupted) {
         fflush(NULL);
-        raise(gpubench_interrupted); /* as it would have ended without --runs */
+        raise(gpb_interrupted); /* as it would have ended without --runs */
     }
     exit(worst > status ? worst : status);
 }
 
 /* ==== command line ======================================================== */
 
-typedef struct gpubench_flag_help {
+typedef struct gpb_flag_help {
     const char *name, *argument, *help;
-} gpubench_flag_help;
+} gpb_flag_help;
 
-static const gpubench_flag_help gpubench_builtin[] = {
+static const gpb_flag_help gpb_builtin[] = {
     {"--help", NULL, "print this and exit"},
     {"--list", NULL, "print the cases and exit"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
@@ -5610,22 +5633,22 @@ static const gpubench_flag_help gpubench_builtin[] = {
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
 
-static void gpubench_print_option(const char *name, const char *argument, const char *help)
+static void gpb_print_option(const char *name, const char *argument, const char *help)
 {
     char left[64];
     snprintf(left, sizeof left, "%s %s", name, argument ? argument : "");
     printf("  %-26s %s\n", left, help);
 }
 
-static void gpubench_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
+static void gpb_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
 {
     size_t i;
     printf("usage: %s [options]\n\nMeasures the cases of '%s'.\n\n", bench->argv[0], bench->suite);
     for (i = 0; i < count; i++)
-        gpubench_print_option(options[i].name, options[i].argument, options[i].help);
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_builtin); i++)
-        gpubench_print_option(gpubench_builtin[i].name, gpubench_builtin[i].argument,
-                              gpubench_builtin[i].help);
+        gpb_print_option(options[i].name, options[i].argument, options[i].help);
+    for (i = 0; i < GPB_COUNT_OF(gpb_builtin); i++)
+        gpb_print_option(gpb_builtin[i].name, gpb_builtin[i].argument,
+                         gpb_builtin[i].help);
     puts("\nA FILE that exists stays as it is until there are rows to replace it with: they\n"
          "gather in FILE.partial, which takes its name at the end, also when a signal ends the\n"
          "program. After SIGKILL, _exit or a power failure FILE.partial stays, with the rows so\n"
@@ -5634,8 +5657,8 @@ static void gpubench_print_help(const gpubench *bench, const gpubench_option *op
          "to measure");
 }
 
-static void gpubench_take_count(gpubench *bench, const char *name, const char *text,
-                                uint64_t least, uint64_t most, uint64_t *value)
+static void gpb_take_count(gpubench *bench, const char *name, const char *text,
+                           uint64_t least, uint64_t most, uint64_t *value)
 {
     uint64_t parsed;
     if (!text)
@@ -5647,8 +5670,8 @@ static void gpubench_take_count(gpubench *bench, const char *name, const char *t
         *value = parsed;
 }
 
-static void gpubench_take_number(gpubench *bench, const char *name, const char *text, double most,
-                                 double *value)
+static void gpb_take_number(gpubench *bench, const char *name, const char *text, double most,
+                            double *value)
 {
     double parsed;
     if (!text)
@@ -5660,7 +5683,7 @@ static void gpubench_take_number(gpubench *bench, const char *name, const char *
         *value = parsed;
 }
 
-static void gpubench_take_modes(gpubench *bench, const char *text)
+static void gpb_take_modes(gpubench *bench, const char *text)
 {
     static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, GPUBENCH_DIRTY,
                                      0};
@@ -5672,8 +5695,8 @@ static void gpubench_take_modes(gpubench *bench, const char *text)
     for (bench->settings.modes = 0;; at++) {
         size_t length = strcspn(at, ","), i = 0;
         unsigned before = bench->settings.modes;
-        while (modes[i] && (strlen(gpubench_mode_name(modes[i])) != length ||
-                            strncmp(at, gpubench_mode_name(modes[i]), length)))
+        while (modes[i] && (strlen(gpb_mode_name(modes[i])) != length ||
+                            strncmp(at, gpb_mode_name(modes[i]), length)))
             i++;
         bench->settings.modes |= length == 3 && !strncmp(at, "all", 3) ? 7u : modes[i];
         if (bench->settings.modes == before) {
@@ -5687,7 +5710,7 @@ static void gpubench_take_modes(gpubench *bench, const char *text)
     }
 }
 
-static void gpubench_take_filter(gpubench *bench)
+static void gpb_take_filter(gpubench *bench)
 {
     char why[128];
     int code;
@@ -5702,7 +5725,7 @@ static void gpubench_take_filter(gpubench *bench)
     bench->has_filter = 1;
 }
 
-static void gpubench_take_device(gpubench *bench, const char *text)
+static void gpb_take_device(gpubench *bench, const char *text)
 {
     uint64_t number;
     if (!text)
@@ -5719,13 +5742,13 @@ static void gpubench_take_device(gpubench *bench, const char *text)
 
 /* Finds the option that argument names: its index, the program's own first,
  * or -1. *value is what stands behind '=', or NULL. */
-static int gpubench_find_option(const char *argument, const gpubench_option *options, size_t count,
-                                const char **value)
+static int gpb_find_option(const char *argument, const gpubench_option *options, size_t count,
+                           const char **value)
 {
     size_t i, length = strcspn(argument, "=");
     *value = argument[length] == '=' ? argument + length + 1 : NULL;
-    for (i = 0; i < count + GPUBENCH_COUNT_OF(gpubench_builtin); i++) {
-        const char *name = i < count ? options[i].name : gpubench_builtin[i - count].name;
+    for (i = 0; i < count + GPB_COUNT_OF(gpb_builtin); i++) {
+        const char *name = i < count ? options[i].name : gpb_builtin[i - count].name;
         if (strlen(name) == length && !strncmp(name, argument, length))
             return (int)i;
     }
@@ -5734,15 +5757,15 @@ static int gpubench_find_option(const char *argument, const gpubench_option *opt
 
 /* Sorts the command line into given[], one text per option: "" for an option
  * without a value, NULL for one that is not there. */
-static void gpubench_read_arguments(gpubench *bench, int argc, const gpubench_option *options,
-                                    size_t count, const char **given)
+static void gpb_read_arguments(gpubench *bench, int argc, const gpubench_option *options,
+                               size_t count, const char **given)
 {
     int i;
     for (i = 1; i < argc && !bench->refused; i++) {
         const char *name = bench->argv[i], *value;
-        int option = gpubench_find_option(name, options, count, &value);
+        int option = gpb_find_option(name, options, count, &value);
         int takes = option >= 0 && ((size_t)option < count ||
-                                    gpubench_builtin[(size_t)option - count].argument != NULL);
+                                    gpb_builtin[(size_t)option - count].argument != NULL);
         if (option < 0)
             gpubench_usage_error(bench, "%s: unknown option (--help lists them)", name);
         else if (given[option])
@@ -5756,7 +5779,7 @@ static void gpubench_read_arguments(gpubench *bench, int argc, const gpubench_op
     }
 }
 
-static void gpubench_default_settings(gpubench_settings *settings)
+static void gpb_default_settings(gpb_settings *settings)
 {
     memset(settings, 0, sizeof *settings);
     settings->device = "auto";
@@ -5764,62 +5787,62 @@ static void gpubench_default_settings(gpubench_settings *settings)
     settings->timeout_s = 60;
     settings->min_samples = 30;
     settings->max_samples = 100000;
-    settings->streams = GPUBENCH_STREAMS;
+    settings->streams = GPB_STREAMS;
     settings->runs = 1;
     settings->seed = 1;
 }
 
-static const char *gpubench_given(const char **given, const char *name)
+static const char *gpb_given(const char **given, const char *name)
 {
     size_t i;
-    for (i = 0; i < GPUBENCH_COUNT_OF(gpubench_builtin); i++)
-        if (!strcmp(gpubench_builtin[i].name, name))
+    for (i = 0; i < GPB_COUNT_OF(gpb_builtin); i++)
+        if (!strcmp(gpb_builtin[i].name, name))
             return given[i];
     return NULL;
 }
 
-static void gpubench_take_settings(gpubench *bench, const char **given)
+static void gpb_take_settings(gpubench *bench, const char **given)
 {
-    gpubench_settings *settings = &bench->settings;
-    settings->list = gpubench_given(given, "--list") != NULL;
-    settings->energy = gpubench_given(given, "--energy") != NULL;
-    settings->quiet = gpubench_given(given, "--quiet") != NULL;
-    settings->profile = gpubench_given(given, "--profile") != NULL;
-    settings->filter = gpubench_given(given, "--filter");
-    settings->csv = gpubench_given(given, "--csv");
-    settings->samples = gpubench_given(given, "--samples");
-    settings->campaign = gpubench_given(given, "--campaign");
+    gpb_settings *settings = &bench->settings;
+    settings->list = gpb_given(given, "--list") != NULL;
+    settings->energy = gpb_given(given, "--energy") != NULL;
+    settings->quiet = gpb_given(given, "--quiet") != NULL;
+    settings->profile = gpb_given(given, "--profile") != NULL;
+    settings->filter = gpb_given(given, "--filter");
+    settings->csv = gpb_given(given, "--csv");
+    settings->samples = gpb_given(given, "--samples");
+    settings->campaign = gpb_given(given, "--campaign");
     if (settings->campaign && (!*settings->campaign || strlen(settings->campaign) > 63))
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
                              settings->campaign);
-    gpubench_take_device(bench, gpubench_given(given, "--device"));
-    settings->max_time_s = gpubench_choose_backend(settings) == &gpubench_host_backend ? 0.25 : 1;
-    settings->warmup = gpubench_choose_backend(settings) == &gpubench_host_backend ? 1 : 5;
-    gpubench_take_modes(bench, gpubench_given(given, "--mode"));
-    gpubench_take_number(bench, "--precision", gpubench_given(given, "--precision"), 100,
-                         &settings->precision);
+    gpb_take_device(bench, gpb_given(given, "--device"));
+    settings->max_time_s = gpb_choose_backend(settings) == &gpb_host_backend ? 0.25 : 1;
+    settings->warmup = gpb_choose_backend(settings) == &gpb_host_backend ? 1 : 5;
+    gpb_take_modes(bench, gpb_given(given, "--mode"));
+    gpb_take_number(bench, "--precision", gpb_given(given, "--precision"), 100,
+                    &settings->precision);
     settings->precision /= 100;
-    gpubench_take_number(bench, "--max-time", gpubench_given(given, "--max-time"), 86400,
-                         &settings->max_time_s);
-    gpubench_take_number(bench, "--timeout", gpubench_given(given, "--timeout"), 86400,
-                         &settings->timeout_s);
-    gpubench_take_count(bench, "--min-samples", gpubench_given(given, "--min-samples"), 1, 10000000,
-                        &settings->min_samples);
-    gpubench_take_count(bench, "--max-samples", gpubench_given(given, "--max-samples"), 1, 10000000,
-                        &settings->max_samples);
-    gpubench_take_count(bench, "--warmup", gpubench_given(given, "--warmup"), 0, 1000000,
-                        &settings->warmup);
-    gpubench_take_count(bench, "--streams", gpubench_given(given, "--streams"), 1,
-                        GPUBENCH_STREAMS, &settings->streams);
-    gpubench_take_count(bench, "--runs", gpubench_given(given, "--runs"), 1, 1000, &settings->runs);
-    gpubench_take_count(bench, "--seed", gpubench_given(given, "--seed"), 0, UINT64_MAX,
-                        &settings->seed);
-    if (settings->max_samples < settings->min_samples && gpubench_given(given, "--min-samples") &&
-        gpubench_given(given, "--max-samples"))
+    gpb_take_number(bench, "--max-time", gpb_given(given, "--max-time"), 86400,
+                    &settings->max_time_s);
+    gpb_take_number(bench, "--timeout", gpb_given(given, "--timeout"), 86400,
+                    &settings->timeout_s);
+    gpb_take_count(bench, "--min-samples", gpb_given(given, "--min-samples"), 1, 10000000,
+                   &settings->min_samples);
+    gpb_take_count(bench, "--max-samples", gpb_given(given, "--max-samples"), 1, 10000000,
+                   &settings->max_samples);
+    gpb_take_count(bench, "--warmup", gpb_given(given, "--warmup"), 0, 1000000,
+                   &settings->warmup);
+    gpb_take_count(bench, "--streams", gpb_given(given, "--streams"), 1,
+                   GPB_STREAMS, &settings->streams);
+    gpb_take_count(bench, "--runs", gpb_given(given, "--runs"), 1, 1000, &settings->runs);
+    gpb_take_count(bench, "--seed", gpb_given(given, "--seed"), 0, UINT64_MAX,
+                   &settings->seed);
+    if (settings->max_samples < settings->min_samples && gpb_given(given, "--min-samples") &&
+        gpb_given(given, "--max-samples"))
         gpubench_usage_error(bench, "--max-samples %llu is below --min-samples %llu",
                              (unsigned long long)settings->max_samples,
                              (unsigned long long)settings->min_samples);
-    if (settings->max_samples < settings->min_samples && gpubench_given(given, "--max-samples"))
+    if (settings->max_samples < settings->min_samples && gpb_given(given, "--max-samples"))
         settings->min_samples = settings->max_samples;
     if (settings->max_samples < settings->min_samples)
         settings->max_samples = settings->min_samples;
@@ -5829,12 +5852,12 @@ static void gpubench_take_settings(gpubench *bench, const char **given)
         gpubench_usage_error(bench, "--profile measures nothing: it does not go with --samples");
     if (settings->csv && settings->samples && !strcmp(settings->csv, settings->samples))
         gpubench_usage_error(bench, "--samples '%s': --csv writes there", settings->samples);
-    gpubench_take_filter(bench);
+    gpb_take_filter(bench);
 }
 
 /* ==== the public functions ================================================ */
 
-static void gpubench_name_campaign(gpubench *bench)
+static void gpb_name_campaign(gpubench *bench)
 {
     time_t now = time(NULL);
     struct tm utc;
@@ -5846,16 +5869,16 @@ static void gpubench_name_campaign(gpubench *bench)
 
 /* What an earlier process of this program left for this handle: files that
  * are open already, and how they are called. */
-static void gpubench_take_over(gpubench *bench, const char *rows)
+static void gpb_take_over(gpubench *bench, const char *rows)
 {
-    const char *partial = getenv(GPUBENCH_ENV_JOURNAL);
-    gpubench_journal *journal = &bench->journal;
+    const char *partial = getenv(GPB_ENV_JOURNAL);
+    gpb_journal *journal = &bench->journal;
     char path[PATH_MAX];
     unsigned ordinal;
     int files[4];
     if (sscanf(rows, "%u %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3]) != 5 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
-        gpubench_usage_error(bench, "%s='%s': no file of rows", GPUBENCH_ENV_ROWS, rows);
+        gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
         return;
     }
     bench->rows_file = files[0];
@@ -5867,18 +5890,18 @@ static void gpubench_take_over(gpubench *bench, const char *rows)
     if (journal->old >= 0)
         (void)fcntl(journal->old, F_SETFD, FD_CLOEXEC);
     if (bench->settings.csv && !bench->is_child && !journal->is_stream && journal->file >= 0) {
-        (void)gpubench_resolve_csv(bench, path, sizeof path);
-        journal->path = gpubench_duplicate(path);
-        journal->partial = partial ? gpubench_duplicate(partial) : NULL;
+        (void)gpb_resolve_csv(bench, path, sizeof path);
+        journal->path = gpb_duplicate(path);
+        journal->partial = partial ? gpb_duplicate(partial) : NULL;
     }
-    gpubench_import_rows(bench);
-    gpubench_count_rows(bench);
+    gpb_import_rows(bench);
+    gpb_count_rows(bench);
 }
 
-static void gpubench_join_processes(gpubench *bench)
+static void gpb_join_processes(gpubench *bench)
 {
-    const char *rows = getenv(GPUBENCH_ENV_ROWS), *run = getenv(GPUBENCH_ENV_RUN);
-    const char *campaign = getenv(GPUBENCH_ENV_CAMPAIGN);
+    const char *rows = getenv(GPB_ENV_ROWS), *run = getenv(GPB_ENV_RUN);
+    const char *campaign = getenv(GPB_ENV_CAMPAIGN);
     unsigned ordinal = 0;
     bench->run = 1;
     if (rows && (sscanf(rows, "%u", &ordinal) != 1 || ordinal != bench->ordinal))
@@ -5886,22 +5909,22 @@ static void gpubench_join_processes(gpubench *bench)
     if (campaign)
         snprintf(bench->campaign, sizeof bench->campaign, "%s", campaign);
     if (run && gpubench_parse_count(run, &bench->run) != 0)
-        gpubench_usage_error(bench, "%s='%s': not a run's number", GPUBENCH_ENV_RUN, run);
+        gpubench_usage_error(bench, "%s='%s': not a run's number", GPB_ENV_RUN, run);
     bench->is_child = run != NULL;
     if (rows && !bench->refused)
-        gpubench_take_over(bench, rows);
+        gpb_take_over(bench, rows);
     if (run) {
         bench->settings.quiet = 1;
         bench->settings.csv = NULL;
     }
-    unsetenv(GPUBENCH_ENV_ROWS);
-    unsetenv(GPUBENCH_ENV_RUN);
-    unsetenv(GPUBENCH_ENV_JOURNAL);
-    unsetenv(GPUBENCH_ENV_CAMPAIGN);
+    unsetenv(GPB_ENV_ROWS);
+    unsetenv(GPB_ENV_RUN);
+    unsetenv(GPB_ENV_JOURNAL);
+    unsetenv(GPB_ENV_CAMPAIGN);
 }
 
 /* Rows of an earlier process are kept where there is no device for more. */
-static void gpubench_choose_device(gpubench *bench)
+static void gpb_choose_device(gpubench *bench)
 {
     bench->device_chosen = bench->backend->choose(bench) == 0;
     bench->failed |= !bench->device_chosen;
@@ -5909,55 +5932,55 @@ static void gpubench_choose_device(gpubench *bench)
 }
 
 /* What has to be known before the program changes it. */
-static void gpubench_prepare_handle(gpubench *bench)
+static void gpb_prepare_handle(gpubench *bench)
 {
     static unsigned opened;
     if (++opened == 1)
-        gpubench_watch_exit();
+        gpb_watch_exit();
     bench->ordinal = opened;
     bench->rows_file = bench->journal.file = bench->journal.old = -1;
     sigprocmask(SIG_SETMASK, NULL, &bench->restart.mask);
-    bench->restart.environment = gpubench_copy_environment();
-    bench->restart.program = gpubench_find_program(bench);
-    gpubench_find_command(bench, &bench->restart);
+    bench->restart.environment = gpb_copy_environment();
+    bench->restart.program = gpb_find_program(bench);
+    gpb_find_command(bench, &bench->restart);
     if (!bench->restart.program)
         bench->restart.why_not = "the path of this program is not known: there is no "
-                                 GPUBENCH_PROC_SELF ", and it was not started by a path";
+                                 GPB_PROC_SELF ", and it was not started by a path";
 }
 
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
-    size_t total = option_count + GPUBENCH_COUNT_OF(gpubench_builtin), i;
-    const char **given = (const char **)gpubench_must(calloc(total, sizeof *given));
-    gpubench *bench = (gpubench *)gpubench_must(calloc(1, sizeof *bench));
-    bench->suite = gpubench_duplicate(suite);
+    size_t total = option_count + GPB_COUNT_OF(gpb_builtin), i;
+    const char **given = (const char **)gpb_must(calloc(total, sizeof *given));
+    gpubench *bench = (gpubench *)gpb_must(calloc(1, sizeof *bench));
+    bench->suite = gpb_duplicate(suite);
     bench->argv = argv;
-    gpubench_prepare_handle(bench);
-    gpubench_default_settings(&bench->settings);
-    gpubench_read_arguments(bench, argc, options, option_count, given);
+    gpb_prepare_handle(bench);
+    gpb_default_settings(&bench->settings);
+    gpb_read_arguments(bench, argc, options, option_count, given);
     for (i = 0; i < option_count; i++)
         *options[i].value = given[i];
-    if (!bench->refused && gpubench_given(given + option_count, "--help")) {
-        gpubench_print_help(bench, options, option_count);
+    if (!bench->refused && gpb_given(given + option_count, "--help")) {
+        gpb_print_help(bench, options, option_count);
         exit(0);
     }
     if (!bench->refused)
-        gpubench_take_settings(bench, given + option_count);
+        gpb_take_settings(bench, given + option_count);
     free(given);
-    bench->backend = gpubench_choose_backend(&bench->settings);
-    gpubench_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
-    gpubench_name_campaign(bench);
-    gpubench_join_processes(bench);
+    bench->backend = gpb_choose_backend(&bench->settings);
+    gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
+    gpb_name_campaign(bench);
+    gpb_join_processes(bench);
     if (!bench->refused && bench->rows_file < 0)
-        gpubench_try_path(bench);
+        gpb_try_path(bench);
     if (!bench->refused)
-        gpubench_open_samples(bench);
+        gpb_open_samples(bench);
     if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
-        gpubench_run_processes(bench);
+        gpb_run_processes(bench);
     if (!bench->refused && !bench->settings.list)
-        gpubench_choose_device(bench);
+        gpb_choose_device(bench);
     return bench;
 }
 
@@ -5977,28 +6000,28 @@ gpubench_case gpubench_case_init(const char *name, int (*run)(void *, gpubench_s
     return one;
 }
 
-static void gpubench_queue(gpubench *bench, const gpubench_case *one, size_t group)
+static void gpb_queue(gpubench *bench, const gpubench_case *one, size_t group)
 {
-    gpubench_item *item;
-    char *key = gpubench_make_key(one);
+    gpb_item *item;
+    char *key = gpb_make_key(one);
     if (!one->name || !*one->name || !one->run)
         gpubench_usage_error(bench, "a case needs a name and a run function");
-    if (gpubench_index_find(&bench->item_keys, key) != GPUBENCH_NOWHERE)
+    if (gpb_index_find(&bench->item_keys, key) != GPB_NOWHERE)
         gpubench_usage_error(bench, "the case '%s' stands there twice", key);
     if (bench->has_filter && regexec(&bench->filter, key, 0, NULL, 0) != 0) {
         bench->filtered_out++;
         free(key);
         return;
     }
-    gpubench_index_add(&bench->item_keys, key, bench->item_count);
+    gpb_index_add(&bench->item_keys, key, bench->item_count);
     bench->items =
-        (gpubench_item *)gpubench_grow(bench->items, bench->item_count, sizeof *bench->items);
+        (gpb_item *)gpb_grow(bench->items, bench->item_count, sizeof *bench->items);
     item = &bench->items[bench->item_count++];
     item->one = *one;
-    item->one.name = gpubench_duplicate(one->name);
-    item->one.variant = gpubench_duplicate(one->variant);
-    item->one.dtype = gpubench_duplicate(one->dtype);
-    item->one.params = gpubench_duplicate(one->params);
+    item->one.name = gpb_duplicate(one->name);
+    item->one.variant = gpb_duplicate(one->variant);
+    item->one.dtype = gpb_duplicate(one->dtype);
+    item->one.params = gpb_duplicate(one->params);
     item->group = group;
     item->key = key;
 }
@@ -6007,7 +6030,7 @@ void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t 
 {
     size_t i;
     for (i = 0; i < count; i++)
-        gpubench_queue(bench, &cases[i], bench->group_count);
+        gpb_queue(bench, &cases[i], bench->group_count);
     bench->group_count++;
 }
 
@@ -6018,13 +6041,13 @@ void gpubench_measure(gpubench *bench, const gpubench_case *one)
 
 /* The order of the new groups: a permutation by the seed and the run (Fisher
  * and Yates), so that no case always follows the same one. */
-static size_t *gpubench_shuffle_groups(const gpubench *bench, size_t count)
+static size_t *gpb_shuffle_groups(const gpubench *bench, size_t count)
 {
     uint64_t state = bench->settings.seed * 1000003u + bench->run;
-    size_t *order = (size_t *)gpubench_must(calloc(count + 1, sizeof *order));
+    size_t *order = (size_t *)gpb_must(calloc(count + 1, sizeof *order));
     size_t i;
     for (i = 0; i < count; i++) {
-        size_t j = (size_t)(gpubench_random(&state) % (i + 1));
+        size_t j = (size_t)(gpb_random(&state) % (i + 1));
         order[i] = order[j];
         order[j] = bench->groups_done + i;
     }
@@ -6032,7 +6055,7 @@ static size_t *gpubench_shuffle_groups(const gpubench *bench, size_t count)
 }
 
 /* The items stand in the order of their groups; a filter may have left none. */
-static size_t gpubench_first_of_group(const gpubench *bench, size_t group)
+static size_t gpb_first_of_group(const gpubench *bench, size_t group)
 {
     size_t low = 0, high = bench->item_count;
     while (low < high) {
@@ -6045,32 +6068,32 @@ static size_t gpubench_first_of_group(const gpubench *bench, size_t group)
     return low;
 }
 
-static void gpubench_run_group(gpubench *bench, size_t group)
+static void gpb_run_group(gpubench *bench, size_t group)
 {
-    size_t first = gpubench_first_of_group(bench, group), count = 0, i;
+    size_t first = gpb_first_of_group(bench, group), count = 0, i;
     unsigned mode;
     while (first + count < bench->item_count && bench->items[first + count].group == group)
         count++;
     for (i = 0; i < count && bench->settings.profile && !bench->lost; i++)
-        gpubench_profile(bench, &bench->items[first + i]);
+        gpb_profile(bench, &bench->items[first + i]);
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && !bench->settings.profile; mode *= 2)
         if ((bench->settings.modes & mode) && !bench->lost)
-            gpubench_measure_unit(bench, &bench->items[first], count, mode);
+            gpb_measure_unit(bench, &bench->items[first], count, mode);
 }
 
-static void gpubench_list(const gpubench *bench)
+static void gpb_list(const gpubench *bench)
 {
     size_t i;
     for (i = 0; i < bench->item_count; i++)
         puts(bench->items[i].key);
 }
 
-static void gpubench_check_queue(gpubench *bench)
+static void gpb_check_queue(gpubench *bench)
 {
     unsigned modes = 0;
     size_t i;
     for (i = 0; i < bench->item_count; i++)
-        modes |= gpubench_modes_of(bench, &bench->items[i]);
+        modes |= gpb_modes_of(bench, &bench->items[i]);
     if (bench->item_count == 0 && bench->filtered_out > 0)
         gpubench_usage_error(bench, "--filter '%s' matches none of the %llu cases",
                              bench->settings.filter, (unsigned long long)bench->filtered_out);
@@ -6085,31 +6108,31 @@ void gpubench_run(gpubench *bench)
 {
     size_t *order, i, count = bench->group_count - bench->groups_done;
     if (!bench->refused)
-        gpubench_check_queue(bench);
+        gpb_check_queue(bench);
     if (bench->refused || bench->settings.list || !bench->device_chosen)
         return;
     if (!bench->device_open) {
         bench->device_open = 1;
         if (bench->backend->open(bench) != 0 ||
-            (!bench->settings.profile && gpubench_measure_overhead(bench) != 0)) {
+            (!bench->settings.profile && gpb_measure_overhead(bench) != 0)) {
             bench->failed = 1;
             bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
             return;
         }
     }
-    if (!bench->settings.profile && gpubench_start_rows(bench) != 0)
+    if (!bench->settings.profile && gpb_start_rows(bench) != 0)
         return;
-    order = gpubench_shuffle_groups(bench, count);
+    order = gpb_shuffle_groups(bench, count);
     for (i = 0; i < count && !bench->lost; i++)
-        gpubench_run_group(bench, order[i]);
+        gpb_run_group(bench, order[i]);
     bench->groups_done = bench->group_count;
     free(order);
     if (bench->lost && !bench->settings.profile)
-        gpubench_start_over(bench);
-    gpubench_stop_rows(bench);
+        gpb_start_over(bench);
+    gpb_stop_rows(bench);
 }
 
-static void gpubench_free(gpubench *bench)
+static void gpb_free(gpubench *bench)
 {
     size_t i;
     for (i = 0; i < bench->item_count; i++) {
@@ -6120,19 +6143,19 @@ static void gpubench_free(gpubench *bench)
         free(bench->items[i].key);
     }
     for (i = 0; i < bench->row_count; i++)
-        gpubench_free_row(&bench->rows[i]);
+        gpb_free_row(&bench->rows[i]);
     if (bench->device_open && !bench->lost)
         bench->backend->close(bench);
     if (bench->has_filter)
         regfree(&bench->filter);
-    gpubench_index_free(&bench->item_keys);
-    gpubench_index_free(&bench->row_keys);
+    gpb_index_free(&bench->item_keys);
+    gpb_index_free(&bench->row_keys);
     free(bench->samples_path);
     free(bench->samples_temporary);
     free(bench->items);
     free(bench->rows);
-    gpubench_free_journal(bench);
-    gpubench_free_restart(&bench->restart);
+    gpb_free_journal(bench);
+    gpb_free_restart(&bench->restart);
     free(bench->suite);
     free(bench);
 }
@@ -6142,28 +6165,28 @@ int gpubench_close(gpubench *bench)
     int status = 0;
     if (!bench->refused && (bench->groups_done < bench->group_count || bench->group_count == 0))
         gpubench_run(bench);
-    gpubench_stop_rows(bench);
+    gpb_stop_rows(bench);
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
-        gpubench_list(bench);
+        gpb_list(bench);
     else if (bench->settings.profile)
         status = bench->failed;
     else if (bench->is_child)
         status = bench->rows_error || bench->journal.error ? 2 : bench->failed;
     else
-        status = gpubench_report(bench);
+        status = gpb_report(bench);
     if (bench->refused && bench->row_count > 0 && !bench->is_child)
-        (void)gpubench_report(bench); /* what was measured before is not lost; the status tells */
+        (void)gpb_report(bench); /* what was measured before is not lost; the status tells */
     if (bench->is_child)
-        gpubench_write_slot(bench, GPUBENCH_SLOT_ENDED, NULL, "");
-    gpubench_free(bench);
+        gpb_write_slot(bench, GPB_SLOT_ENDED, NULL, "");
+    gpb_free(bench);
     return status;
 }
 
 int gpubench_is_cuda(const gpubench *bench)
 {
-    return bench->backend != &gpubench_host_backend;
+    return bench->backend != &gpb_host_backend;
 }
 
 int gpubench_compute_capability(const gpubench *bench)
@@ -6184,9 +6207,9 @@ size_t gpubench_row_count(const gpubench *bench)
 const char *gpubench_value(const gpubench *bench, size_t row, const char *column)
 {
     int i;
-    for (i = 0; i < GPUBENCH_COLUMN_COUNT && row < bench->row_count; i++)
-        if (!strcmp(gpubench_column_names[i], column))
-            return gpubench_text(&bench->rows[row], i);
+    for (i = 0; i < GPB_COLUMN_COUNT && row < bench->row_count; i++)
+        if (!strcmp(gpb_column_names[i], column))
+            return gpb_text(&bench->rows[row], i);
     return NULL;
 }
 

@@ -138,7 +138,7 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
  * checks do. */
 enum { STAGE_BYTES = 32 << 20 };
 static unsigned char *stage[2];
-static const gpubench_backend *stage_owner;
+static const gpb_backend *stage_owner;
 
 static int open_stage(const gpubench *bench)
 {
@@ -257,7 +257,7 @@ enum { COMPARED_OUTPUT_BYTES = STAGE_BYTES / 2 };
 static size_t output_bytes(const gpubench *bench)
 {
     size_t bytes = 0;
-    for (const gpubench_allocation *one = bench->allocations; one; one = one->next)
+    for (const gpb_allocation *one = bench->allocations; one; one = one->next)
         if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT))
             bytes += one->bytes;
     return bytes;
@@ -267,9 +267,9 @@ static size_t output_bytes(const gpubench *bench)
 static int copy_outputs(gpubench *bench, unsigned char *copy)
 {
     int code = 0;
-    for (const gpubench_allocation *one = bench->allocations; one && code == 0; one = one->next)
+    for (const gpb_allocation *one = bench->allocations; one && code == 0; one = one->next)
         if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT)) {
-            code = gpubench_copy(bench, copy, one->base + GPUBENCH_GUARD_BYTES, one->bytes);
+            code = gpubench_copy(bench, copy, one->base + GPB_GUARD_BYTES, one->bytes);
             copy += one->bytes;
         }
     return code;
@@ -442,7 +442,7 @@ int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t
 
 int suite_is_finite(double value)
 {
-    return gpubench_is_finite(value);
+    return gpb_is_finite(value);
 }
 
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count)
@@ -488,7 +488,7 @@ int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, d
         squared = error->reference2 > 0 ? difference2 / error->reference2 : DBL_MAX;
     if (!suite_is_finite(error->reference2))
         squared = error->reference2;
-    return gpubench_check(bench, gpubench_sqrt(squared), factor * tolerance_of(dtype));
+    return gpubench_check(bench, gpb_sqrt(squared), factor * tolerance_of(dtype));
 }
 
 /* Whether a bit pattern is a NaN's: exponent all ones, fraction not 0. */
@@ -567,7 +567,7 @@ int64_t suite_sample_indices(uint64_t seed, int64_t limit, int64_t wanted, int64
         indices[i] = limit <= wanted ? i
                      : i == 0        ? 0
                      : i == 1        ? limit - 1
-                                     : (int64_t)(gpubench_random(&seed) % (uint64_t)limit);
+                                     : (int64_t)(gpb_random(&seed) % (uint64_t)limit);
     qsort(indices, (size_t)count, sizeof *indices, compare_indices);
     for (i = 0; i < count; i++)
         if (kept == 0 || indices[i] != indices[kept - 1])

@@ -330,11 +330,11 @@ static struct script {
     int taken;
 } script;
 
-static gpubench_backend scripted;
+static gpb_backend scripted;
 
 static int scripted_open(gpubench *bench)
 {
-    int code = gpubench_host_backend.open(bench);
+    int code = gpb_host_backend.open(bench);
     bench->machine.l2_bytes = 1000;
     bench->clock_step_us = 0; /* the script's samples tell it */
     return code;
@@ -345,16 +345,16 @@ static int scripted_allocate(size_t bytes, int kind, void **memory)
     if (script.room > 0 && script.taken >= script.room)
         return GPUBENCH_OOM;
     script.taken++;
-    return gpubench_host_backend.allocate(bytes, kind, memory);
+    return gpb_host_backend.allocate(bytes, kind, memory);
 }
 
 static void scripted_release(void *base, int kind)
 {
     script.taken--;
-    gpubench_host_backend.release(base, kind);
+    gpb_host_backend.release(base, kind);
 }
 
-static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
+static int scripted_sample(gpubench *bench, gpb_live *live, double *us)
 {
     struct timespec pause = {0, script.pause_ns};
     size_t i = live->count < script.count ? live->count : script.count - 1;
@@ -371,14 +371,14 @@ static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
     return 0;
 }
 
-static int scripted_begin(gpubench *bench, gpubench_live *live)
+static int scripted_begin(gpubench *bench, gpb_live *live)
 {
     (void)bench;
     (void)live;
     return 0;
 }
 
-static void scripted_read_state(gpubench *bench, gpubench_live *live)
+static void scripted_read_state(gpubench *bench, gpb_live *live)
 {
     (void)bench;
     live->sm_mhz = 1980;
@@ -387,7 +387,7 @@ static void scripted_read_state(gpubench *bench, gpubench_live *live)
     live->power_w = 123.5;
 }
 
-static int scripted_energy(gpubench *bench, gpubench_live *live)
+static int scripted_energy(gpubench *bench, gpb_live *live)
 {
     (void)bench;
     live->energy_mj = 0.5;
@@ -400,7 +400,7 @@ static gpubench *open_scripted(const double *samples, size_t count, const char *
     memset(&script, 0, sizeof script);
     script.samples = samples;
     script.count = count;
-    scripted = gpubench_host_backend;
+    scripted = gpb_host_backend;
     scripted.open = scripted_open;
     scripted.allocate = scripted_allocate;
     scripted.release = scripted_release;

@@ -203,6 +203,41 @@ for pair in gcc:c gcc:cpp clang:c clang:cpp; do
     done
 done
 
+# ---- names: what is private says so, and so does what the linker sees
+
+# prints each name of the implementation that is neither declared in the public
+# part nor of the private prefix. Allowed: macros of a user's build, a column of
+# the CSV, environment variables, and kernels, whose names profilers show.
+foreign_names() {
+    awk '
+    /^#endif \/\* GPUBENCH_H \*\// { implementation = 1 }
+    {
+        while (match($0, /(^|[^A-Za-z0-9_])(gpubench|GPUBENCH)_[A-Za-z0-9_]+/)) {
+            name = substr($0, RSTART, RLENGTH)
+            sub(/^[^gG]/, "", name)
+            $0 = substr($0, RSTART + RLENGTH)
+            if (!implementation)
+                public[name] = 1
+            else if (!(name in public))
+                print name
+        }
+    }' "$1" | sort -u | grep -vxE 'GPUBENCH_(IMPLEMENTED|GIT|COMPILER|INTERNAL_)|gpubench_version|gpubench_(empty|stamp|sweep|hold|discard)'
+}
+
+private_names() {
+    ! foreign_names "$root/gpubench.h" &&
+        gcc -std=c99 -O1 -fno-inline -I"$root" -c "$folder/one.c" -o "$folder/names.o" &&
+        # Compilers add endings behind a point, and tables of their own.
+        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[a-z]/ { print $3 }' |
+            grep -vE '^(gpb_|CSWTCH|__func__|\.L)|\.[0-9]+$' &&
+        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[A-Z]/ { print $3 }' |
+            grep -v '^gpubench_'
+}
+try "private names have a prefix of their own" private_names
+sed 's/static double gpb_now_s/static double gpubench_now_s/' "$root/gpubench.h" >"$folder/renamed.h"
+try "a private name without it is found" \
+    sh -c '[ "$1" = gpubench_now_s ]' sh "$(foreign_names "$folder/renamed.h")"
+
 # ---- warnings that other people's projects ask for
 
 pedantic="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion"

@@ -80,7 +80,7 @@ static int work(void *context, gpubench_stream stream)
     if (measured->current->mode == GPUBENCH_COLD && !measured->current->unswept)
         fake.now_ns += w->swept_ns;
     if (w->noise_ns > 0)
-        fake.now_ns += gpubench_random(&w->random) % w->noise_ns;
+        fake.now_ns += gpb_random(&w->random) % w->noise_ns;
     return 0;
 }
 
@@ -123,7 +123,7 @@ static void the_step_is_found(void **state)
     for (i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         double step_us;
         set_clock(clocks[i].step_ns, clocks[i].read_ns);
-        step_us = gpubench_find_clock_step();
+        step_us = gpb_find_clock_step();
         if (fabs(step_us - clocks[i].step_us) > 1e-6)
             fail_msg("a step of %g us is taken for %g", clocks[i].step_us, step_us);
     }
@@ -136,7 +136,7 @@ static void a_clock_that_repeats_itself_is_as_coarse_as_that(void **state)
     (void)state;
     set_clock(1, 25);
     fake.repeats = 7;
-    assert_true(gpubench_find_clock_step() >= 0.175);
+    assert_true(gpb_find_clock_step() >= 0.175);
 }
 
 static void a_clock_that_stands_still_measures_nothing(void **state)
@@ -157,13 +157,13 @@ static void expect_sane(const gpubench *bench)
     char *table = NULL;
     size_t length;
     FILE *file = open_memstream(&table, &length);
-    for (column = GPUBENCH_COLUMN_samples; column <= GPUBENCH_COLUMN_host_us; column++) {
-        const char *text = gpubench_value(bench, 0, gpubench_column_names[column]);
+    for (column = GPB_COLUMN_samples; column <= GPB_COLUMN_host_us; column++) {
+        const char *text = gpubench_value(bench, 0, gpb_column_names[column]);
         double value;
         if (*text && gpubench_parse_number(text, &value) != 0) /* which takes no sign */
-            fail_msg("%s is '%s'", gpubench_column_names[column], text);
+            fail_msg("%s is '%s'", gpb_column_names[column], text);
     }
-    gpubench_print_table(bench, file);
+    gpb_print_table(bench, file);
     fclose(file);
     support_expect_no_text(table, "inf");
     support_expect_no_text(table, "nan");
@@ -275,7 +275,7 @@ static void a_long_function_runs_twice(void **state)
 
 static unsigned char *sweep_of(const gpubench *bench)
 {
-    return ((const gpubench_host *)bench->device_state)->sweep;
+    return ((const gpb_host *)bench->device_state)->sweep;
 }
 
 /* Of memory that the case allocated itself nobody knows but the sweep. */
@@ -295,13 +295,13 @@ static void a_case_that_the_sweep_does_not_slow_is_not_swept(void **state)
 {
     gpubench *bench;
     worker w = {.ns = 10000, .alloc_bytes = 4096};
-    gpubench_item item = {.one = {.run = work, .context = &w}};
-    gpubench_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+    gpb_item item = {.one = {.run = work, .context = &w}};
+    gpb_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
     (void)state;
     set_clock(1, 21);
     bench = MEASURE(&w, 0, FEW);
     bench->current = &live;
-    assert_int_equal(gpubench_host_begin(bench, &live), 0);
+    assert_int_equal(gpb_host_begin(bench, &live), 0);
     assert_true(live.unswept);
     bench->current = NULL;
     assert_int_equal(gpubench_close(bench), 0);
@@ -317,15 +317,15 @@ static void noise_is_no_reason_to_leave_out_the_sweep(void **state)
     (void)state;
     set_clock(1, 21);
     bench = MEASURE(&w, 0, FEW);
-    ((gpubench_host *)bench->device_state)->sweep_bytes = 256; /* the decision only */
+    ((gpb_host *)bench->device_state)->sweep_bytes = 256; /* the decision only */
     for (slowdown = 400; slowdown <= 5000; slowdown += 4600) {
         for (i = 0, unswept = 0; i < 400; i++) {
             worker noisy = {.ns = 10000, .swept_ns = (uint64_t)slowdown, .noise_ns = 3000,
                             .random = (uint64_t)i};
-            gpubench_item item = {.one = {.run = work, .context = &noisy}};
-            gpubench_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+            gpb_item item = {.one = {.run = work, .context = &noisy}};
+            gpb_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
             bench->current = &live;
-            assert_int_equal(gpubench_host_begin(bench, &live), 0);
+            assert_int_equal(gpb_host_begin(bench, &live), 0);
             unswept += live.unswept;
         }
         assert_true(unswept <= (slowdown == 400 ? 8 : 0));
@@ -345,7 +345,7 @@ static void the_sweep_reads_and_the_dirty_one_writes(void **state)
         size_t bytes, changed = 0;
         set_clock(1, 21);
         bench = MEASURE(&w, 0, "--mode", modes[i], FEW);
-        bytes = ((const gpubench_host *)bench->device_state)->sweep_bytes;
+        bytes = ((const gpb_host *)bench->device_state)->sweep_bytes;
         assert_true(bytes <= 64 << 20);
         for (at = 0; at < bytes; at += 64)
             changed += sweep_of(bench)[at] != 1;
@@ -432,7 +432,7 @@ static void expect_emptiness(int (*run)(void *, gpubench_stream), int empty)
 static void an_empty_function_fails(void **state)
 {
     (void)state;
-#if defined(GPUBENCH_EMPTY_CODES) && defined(__OPTIMIZE__)
+#if defined(GPB_EMPTY_CODES) && defined(__OPTIMIZE__)
     expect_emptiness(do_nothing, 1);
 #else
     skip();
@@ -443,8 +443,8 @@ static void an_empty_function_fails(void **state)
 static void a_discarded_result_fails(void **state)
 {
     (void)state;
-#if defined(GPUBENCH_EMPTY_CODES) && defined(__OPTIMIZE__)
-    if (!gpubench_is_empty(discard))
+#if defined(GPB_EMPTY_CODES) && defined(__OPTIMIZE__)
+    if (!gpb_is_empty(discard))
         skip();
     expect_emptiness(discard, 1);
 #else
@@ -483,7 +483,7 @@ static void expect_name(const char *cpuinfo, const char *wanted)
     char name[256];
     FILE *file = fmemopen((void *)(uintptr_t)cpuinfo, strlen(cpuinfo), "r");
     assert_non_null(file);
-    gpubench_parse_cpu_name(file, name, sizeof name);
+    gpb_parse_cpu_name(file, name, sizeof name);
     fclose(file);
     assert_string_equal(name, wanted);
 }

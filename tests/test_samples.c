@@ -9,16 +9,16 @@
 /* ---- a backend whose samples are given ---- */
 
 static double (*sample_of)(size_t i);
-static gpubench_backend scripted;
+static gpb_backend scripted;
 
-static int scripted_sample(gpubench *bench, gpubench_live *live, double *us)
+static int scripted_sample(gpubench *bench, gpb_live *live, double *us)
 {
     (void)bench;
     *us = sample_of(live->count) * (double)live->batch;
     return 0;
 }
 
-static int scripted_begin(gpubench *bench, gpubench_live *live)
+static int scripted_begin(gpubench *bench, gpb_live *live)
 {
     (void)bench;
     (void)live;
@@ -29,7 +29,7 @@ static gpubench *open_scripted(double (*samples)(size_t i), const char *const *o
 {
     gpubench *bench = open_bench(options);
     sample_of = samples;
-    scripted = gpubench_host_backend;
+    scripted = gpb_host_backend;
     scripted.begin = scripted_begin;
     scripted.sample = scripted_sample;
     bench->backend = &scripted;
@@ -262,16 +262,16 @@ static void a_link_is_followed(void **state)
 
 /* ---- the table ---- */
 
-static gpubench_row *add_row(gpubench *bench, const char *name, uint64_t run, double median_us)
+static gpb_row *add_row(gpubench *bench, const char *name, uint64_t run, double median_us)
 {
-    gpubench_row *row = gpubench_new_row(bench);
-    gpubench_set_text(row, GPUBENCH_COLUMN_suite, "test");
-    gpubench_set_text(row, GPUBENCH_COLUMN_case, name);
-    gpubench_set_text(row, GPUBENCH_COLUMN_mode, "cold");
-    gpubench_set_count(row, GPUBENCH_COLUMN_run, run);
-    gpubench_set_text(row, GPUBENCH_COLUMN_status, "ok");
-    gpubench_set_number(row, GPUBENCH_COLUMN_median_us, median_us);
-    gpubench_set_number(row, GPUBENCH_COLUMN_p95_us, median_us);
+    gpb_row *row = gpb_new_row(bench);
+    gpb_set_text(row, GPB_COLUMN_suite, "test");
+    gpb_set_text(row, GPB_COLUMN_case, name);
+    gpb_set_text(row, GPB_COLUMN_mode, "cold");
+    gpb_set_count(row, GPB_COLUMN_run, run);
+    gpb_set_text(row, GPB_COLUMN_status, "ok");
+    gpb_set_number(row, GPB_COLUMN_median_us, median_us);
+    gpb_set_number(row, GPB_COLUMN_p95_us, median_us);
     return row;
 }
 
@@ -280,7 +280,7 @@ static char *table_of(const gpubench *bench)
     const char *path = support_path("table.txt");
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    gpubench_print_table(bench, file);
+    gpb_print_table(bench, file);
     assert_int_equal(fclose(file), 0);
     return support_read(path);
 }
@@ -290,7 +290,7 @@ static void the_table_gathers_the_runs_of_a_case(void **state)
 {
     gpubench *bench = OPEN("--runs", "1");
     char *table;
-    gpubench_row *failed;
+    gpb_row *failed;
     (void)state;
     add_row(bench, "b", 1, 20);
     add_row(bench, "a", 1, 10);
@@ -298,8 +298,8 @@ static void the_table_gathers_the_runs_of_a_case(void **state)
     add_row(bench, "b", 2, 30);
     add_row(bench, "a", 2, 11);
     failed = add_row(bench, "c", 2, 7);
-    gpubench_set_text(failed, GPUBENCH_COLUMN_status, "oom");
-    gpubench_set_text(failed, GPUBENCH_COLUMN_median_us, "");
+    gpb_set_text(failed, GPB_COLUMN_status, "oom");
+    gpb_set_text(failed, GPB_COLUMN_median_us, "");
     add_row(bench, "b", 3, 22);
     add_row(bench, "a", 3, 12);
     add_row(bench, "c", 3, 7);
@@ -351,10 +351,10 @@ static void many_cases_are_queued_and_found(void **state)
     assert_int_equal(bench->item_count, MANY);
     for (i = 0; i < MANY; i++) {
         add_row(bench, bench->items[i].one.name, 1, 1 + (double)i);
-        assert_ptr_equal(gpubench_find_row(bench, &bench->items[i], GPUBENCH_COLD),
+        assert_ptr_equal(gpb_find_row(bench, &bench->items[i], GPUBENCH_COLD),
                          &bench->rows[i]);
-        assert_null(gpubench_find_row(bench, &bench->items[i], GPUBENCH_HOT));
-        assert_int_equal(gpubench_first_of_group(bench, i), i);
+        assert_null(gpb_find_row(bench, &bench->items[i], GPUBENCH_HOT));
+        assert_int_equal(gpb_first_of_group(bench, i), i);
     }
     assert_false(bench->refused);
     name_case(MANY / 2, name);
@@ -376,9 +376,9 @@ static void many_rows_make_a_table(void **state)
             name_case(i, name);
             add_row(bench, name, run, 100 + (double)run);
         }
-    start = gpubench_now_s();
+    start = gpb_now_s();
     table = table_of(bench);
-    print_message("# %d cases of five runs: %.2f s\n", MANY, gpubench_now_s() - start);
+    print_message("# %d cases of five runs: %.2f s\n", MANY, gpb_now_s() - start);
     for (at = table; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     assert_int_equal(lines, 2 + MANY);

@@ -66,9 +66,9 @@ static int copy_nothing(void *destination, const void *source, size_t bytes)
     return 700;
 }
 
-static const gpubench_backend device = {.allocate = allocate, .copy = copy};
-static const gpubench_backend broken = {.allocate = allocate, .copy = copy_nothing};
-static const gpubench_backend *const backends[] = {&gpubench_host_backend, &device};
+static const gpb_backend device = {.allocate = allocate, .copy = copy};
+static const gpb_backend broken = {.allocate = allocate, .copy = copy_nothing};
+static const gpb_backend *const backends[] = {&gpb_host_backend, &device};
 
 /* More than what comes at a time, by a range that is not full. */
 static const kernel_dtype widths[] = {KERNEL_F32, KERNEL_BF16};
@@ -81,10 +81,10 @@ static int64_t many(kernel_dtype dtype)
 /* A bench that is in a case's verify. */
 typedef struct verifying {
     gpubench bench;
-    gpubench_live live;
+    gpb_live live;
 } verifying;
 
-static gpubench *bench_of(verifying *v, const gpubench_backend *backend)
+static gpubench *bench_of(verifying *v, const gpb_backend *backend)
 {
     memset(v, 0, sizeof *v);
     v->bench.backend = backend;
@@ -99,7 +99,7 @@ static void set_element(void *memory, kernel_dtype dtype, int64_t at, int byte)
 }
 
 /* A single element that was not written, wherever it is; of two, the first. */
-static void check_every_place(void *memory, kernel_dtype dtype, const gpubench_backend *backend)
+static void check_every_place(void *memory, kernel_dtype dtype, const gpb_backend *backend)
 {
     int64_t count = many(dtype), stage_count = STAGE_BYTES / (int64_t)kernel_dtype_bytes(dtype);
     int64_t places[] = {0, SUITE_RANGE - 1, SUITE_RANGE, stage_count - 1, stage_count,
@@ -138,7 +138,7 @@ static void test_an_unwritten_element_is_found(void **state)
 
 /* Every value where it belongs, none beside it. */
 static void check_fetch(const uint16_t *memory, int64_t first, int64_t count,
-                        const gpubench_backend *backend)
+                        const gpb_backend *backend)
 {
     float *values = fresh((size_t)(count + 1) * sizeof *values);
     verifying v;
@@ -179,7 +179,7 @@ static void test_bytes_show_nothing(void **state)
     unsigned char bytes[4] = {0};
     verifying v;
     (void)state;
-    assert_int_equal(suite_check_written(bench_of(&v, &gpubench_host_backend), bytes, KERNEL_U8, 4),
+    assert_int_equal(suite_check_written(bench_of(&v, &gpb_host_backend), bytes, KERNEL_U8, 4),
                      GPUBENCH_FAILED);
 }
 
@@ -190,7 +190,7 @@ static int check_one(float out, double reference, kernel_dtype dtype)
     suite_error error = {0, 0};
     verifying v;
     suite_compare(&error, &out, &reference, 1);
-    return suite_check(bench_of(&v, &gpubench_host_backend), &error, dtype, 1);
+    return suite_check(bench_of(&v, &gpb_host_backend), &error, dtype, 1);
 }
 
 /* What is no number, anywhere, is a mismatch; so is anything where 0 belongs. */
@@ -227,7 +227,7 @@ static void test_one_nan_among_many(void **state)
             reference[i] = out[i] = 1e4f;
         out[at] = NAN;
         suite_compare_weighted(&error, out, reference, MANY, 1e-3);
-        assert_int_equal(suite_check(bench_of(&v, &gpubench_host_backend), &error, KERNEL_F32, 1),
+        assert_int_equal(suite_check(bench_of(&v, &gpb_host_backend), &error, KERNEL_F32, 1),
                          GPUBENCH_MISMATCH);
     }
 }

@@ -325,9 +325,9 @@ static int time_copy(work *w)
 {
     int code = 0;
     for (int i = 0; i < 5 && code == 0; i++) {
-        double start = gpubench_now_s(), us;
+        double start = gpb_now_s(), us;
         code = cudaMemcpy(w->device, w->host, COPIED_BYTES, cudaMemcpyHostToDevice);
-        us = (gpubench_now_s() - start) * 1e6;
+        us = (gpb_now_s() - start) * 1e6;
         w->copy_us = i == 0 || us < w->copy_us ? us : w->copy_us;
     }
     return code;
