@@ -1,8 +1,9 @@
 #!/bin/sh
 # readme.sh - prints README.md with the part between its two markers made anew
-# from baselines/; readme.sh FOLDER prints that folder's tables in full. PyTorch's
-# rows, in a folder torch/ beside the others, are used where they are there. COMPARE:
-# the tool that sets runs of the same code against each other.
+# from baselines/; readme.sh FOLDER prints what that folder's own README says: its
+# tables in full. PyTorch's rows, in a folder torch/ beside the others, are used
+# where they are there. COMPARE: the tool that sets runs of the same code against
+# each other.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,32 +14,49 @@ files_of() { # files_of FOLDER/: the suites' baselines, then PyTorch's
     done
 }
 
-if [ $# -eq 1 ]; then
+against() { # against CASES FOLDER/: the cases beside PyTorch and the ceilings
+    # shellcheck disable=SC2046
+    awk -f scripts/median.awk -f scripts/speed_of_light.awk "$1" $(files_of "$2")
+}
+
+# From the overview to each shape.
+device_tables() {
+    folder=$1
     echo '<!-- written by `make readme` from the CSV files beside it -->'
-    for file in $(files_of "$1/"); do
+    printf '\n# %s\n' "$(basename "$folder")"
+    printf '\nMedians over the process runs, in microseconds, mode cold. How they were\n'
+    printf 'measured and what the columns mean: [docs/compare.md](../../docs/compare.md).\n'
+    printf '\n## Each operation at its largest shape\n\n'
+    awk -f scripts/median.awk -f scripts/largest.awk "$folder"*.csv
+    printf '\n## Against PyTorch and what the device can do\n\n'
+    against scripts/speed_of_light.txt "$folder"
+    printf '\n## The parts of a block against the whole (variant `best`)\n\n'
+    awk -f scripts/median.awk -f scripts/parts.awk "$folder"block.csv
+    printf '\n## What the medians are of\n\n'
+    # shellcheck disable=SC2046
+    awk -f scripts/runs.awk $(files_of "$folder")
+    printf '\n## The same code against itself\n\n'
+    sh scripts/self_table.sh "$folder"*.csv
+    printf '\n# Every shape and variant\n'
+    for file in $(files_of "$folder"); do
         case $file in
-        "$1"/torch/*) by=' by PyTorch' ;;
+        "$folder"torch/*) by=' by PyTorch' ;;
         *) by= ;;
         esac
         printf '\n## %s%s\n\n' "$(basename "$file" .csv)" "$by"
         awk -f scripts/median.awk -f scripts/tables.awk "$file"
     done
+}
+
+if [ $# -eq 1 ]; then
+    device_tables "${1%/}/"
     exit
 fi
 sed '/^<!-- begin generated -->$/q' README.md
 for folder in baselines/*/; do
-    [ -d "$folder" ] || continue
-    printf '\n### %s\n\n' "$(basename "$folder")"
-    awk -f scripts/median.awk -f scripts/largest.awk "$folder"*.csv
-    printf '\nAgainst PyTorch and what the device can do (the `ceilings` suite):\n\n'
-    awk -f scripts/median.awk -f scripts/speed_of_light.awk scripts/speed_of_light.txt $(files_of "$folder")
-    printf '\nThe parts of a block against the whole (variant `best`):\n\n'
-    awk -f scripts/median.awk -f scripts/parts.awk "$folder"block.csv
-    printf '\nWhat the medians are of:\n\n'
-    awk -f scripts/runs.awk $(files_of "$folder")
-    printf '\nThe same code against itself (`--self` below):\n\n'
-    sh scripts/self_table.sh "$folder"*.csv
-    printf '\nEvery shape and variant: [%sREADME.md](%sREADME.md).\n' "$folder" "$folder"
+    [ -d "$folder/torch" ] || continue # nothing to set beside ours
+    printf '\n[%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
+    against scripts/summary.txt "$folder"
 done
 echo
 sed -n '/^<!-- end generated -->$/,$p' README.md

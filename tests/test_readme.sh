@@ -12,7 +12,7 @@ report() { # report NUMBER NAME: the exit status of the command before decides
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
 }
 
-echo 1..13
+echo 1..16
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
 cmp "$work/code" examples/first.cu
 report 1 "README quotes examples/first.cu" $?
@@ -23,9 +23,9 @@ report 2 "the first benchmark is short" $?
 
 ${CC:-cc} -O1 -I. -o "$work/first" examples/first.c &&
     "$work/first" --help | sed -n '/^  --/p' > "$work/options" &&
-    sed -n 's/^    \(  --.*\)/\1/p' README.md > "$work/quoted" &&
+    sed -n 's/^    \(  --.*\)/\1/p' docs/reference.md > "$work/quoted" &&
     cmp "$work/options" "$work/quoted"
-report 3 "README lists every option as --help does" $?
+report 3 "the reference lists every option as --help does" $?
 
 scripts/readme.sh > "$work/readme" && cmp "$work/readme" README.md
 report 4 "README's numbers are those of baselines/ (make readme)" $?
@@ -90,7 +90,7 @@ adamw='d=768 ff=3072 l=12 v=10000 t=128 p=100514304'
     echo "optimizer,optimizer.adamw,torch-fused,f32,$adamw,cold,t,1,ok,ungated,125,150000000,1000,Toy Card,one,PyTorch 2"
     echo "optimizer,optimizer.adamw,torch-eager,f32,$adamw,hot,t,1,ok,,1,150000000,1000,Toy Card,one,PyTorch 2"
 } > "$device/torch/optimizer.csv"
-"$work/scripts/readme.sh" > "$work/made"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 
 has() { # has NUMBER NAME LINE
     grep -qxF "$3" "$work/made"
@@ -104,9 +104,9 @@ has 7 "a case bound by its products, without a peer" "| \`attention.forward\` | 
 has 8 "which PyTorch that was" "PyTorch's rows: PyTorch 2."
 has 9 "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |"
 has 10 "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |"
-"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
-grep -qx '## optimizer by PyTorch' "$work/made" && grep -q '| 200.0 | 125.0 |' "$work/made" &&
-    ! grep -q 'multi_tensor.*torch-' "$work/made"
+sed -n '/^# Every shape and variant$/,$p' "$work/made" > "$work/full"
+grep -qx '## optimizer by PyTorch' "$work/full" && grep -q '| 200.0 | 125.0 |' "$work/full" &&
+    ! grep -q 'multi_tensor.*torch-' "$work/full"
 report 11 "the full tables hold PyTorch's apart from the suites'" $?
 
 # A sitting that both were measured in: campaign t on card one. Nothing else counts.
@@ -114,8 +114,30 @@ echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,1500000
     >> "$device/optimizer.csv"
 echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,150000000,1000,Toy Card,two,cc" \
     >> "$device/optimizer.csv"
-"$work/scripts/readme.sh" > "$work/made"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 has 12 "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
 | multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.20 | bandwidth.copy 2.00 TB/s | 50 % |"
 has 13 "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
+
+"$work/scripts/readme.sh" > "$work/made"
+grep -q '^| .optimizer.adamw. | f32 | d=1600' "$work/made" && ! grep -q 'd=768 ff=3072 l=12' "$work/made"
+report 14 "the README itself has a few lines of them" $?
+
+# Every page of the manual. Links to headings and to other sites are not followed.
+pages="README.md CONTRIBUTING.md compare/README.md $(ls docs/*.md baselines/*/README.md)"
+for page in $pages; do
+    grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
+        while read -r link; do
+            [ -e "$(dirname "$page")/$link" ] || echo "$page links to $link"
+        done
+done > "$work/dead"
+[ ! -s "$work/dead" ] || { sed 's/^/# /' "$work/dead"; false; }
+report 15 "no link of the manual is dead" $?
+
+for target in $(sed -n 's/^    \(\$ \)*make \(.*\)/\2/p' $pages | tr ' ' '\n' | grep -x '[a-z][a-z-]*'); do
+    make -n "$target" > "$work/log" 2>&1 || ! grep -q "No rule to make target .$target" "$work/log" ||
+        echo "make $target"
+done > "$work/unknown"
+[ ! -s "$work/unknown" ] || { sed 's/^/# /' "$work/unknown"; false; }
+report 16 "each target that the manual names exists" $?
 exit $failed
