@@ -138,6 +138,12 @@ race ./old-place ./new-place
     says 'the first process of a pair takes +[23]\.[0-9]* %'
 check $? "3 % for whoever goes first: nobody is slower, and it is said"
 rm turn
+program old-cold salt=old counter=turn cold=8
+program new-cold salt=new counter=turn cold=8
+race ./old-cold ./new-cold
+[ $status -eq 0 ] && says '^3 cases: 3 same$' && says ' 5 pairs in'
+check $? "8 % for the first process of all, whose card and caches are cold: in no pair"
+rm turn
 program old-place salt=old counter=turn drift=0.5
 program new-place salt=new counter=turn drift=0.5
 race ./old-place ./new-place
