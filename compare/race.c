@@ -28,6 +28,7 @@ struct race {
     struct race_flags flags;
     struct race_standing standing;
     struct race_summary summary;
+    bool verifies;     /* each process does; false where both programs can do without */
     char *filter;      /* of the cases that are not decided, or NULL */
     bool said[2];      /* what a failing side wrote was shown */
     int signal_number; /* which ended the race, or 0 */
@@ -65,7 +66,11 @@ static void show_log(const struct race *race)
 
 static void begin_complaint(const struct race *race, int side, unsigned pair)
 {
-    fprintf(stderr, "gpubench-compare: pair %u: %s ('", pair, side_names[side]);
+    fprintf(stderr, "gpubench-compare: ");
+    if (pair > 0)
+        fprintf(stderr, "pair %u: %s ('", pair, side_names[side]);
+    else
+        fprintf(stderr, "warm-up: %s ('", side_names[side]);
     print_plain(stderr, race->summary.programs[side]);
     fprintf(stderr, "') ");
 }
@@ -103,9 +108,10 @@ static bool run_side(struct race *race, int side, unsigned pair)
 {
     char seed[32];
     char error[race_error_capacity];
+    struct race_turn turn = {pair, pair == 0 || race->verifies};
     const char **words =
         race_arguments_words(&race->arguments, race->summary.programs[side], race->csv,
-                             race->filter ? race->filter : race->arguments.filter, pair, seed);
+                             race->filter ? race->filter : race->arguments.filter, turn, seed);
     if (!words)
         return refuse("%s%s", "not enough memory", "");
     unlink(race->csv);
@@ -122,6 +128,47 @@ static bool run_side(struct race *race, int side, unsigned pair)
     fprintf(stderr, "cannot be raced: %s; is it built on gpubench.h?\n", error);
     show_log(race);
     return false;
+}
+
+static bool log_names_no_verify(const struct race *race)
+{
+    static const char option[] = "--no-verify";
+    char line[512];
+    bool found = false;
+    FILE *log = fopen(race->log, "r");
+    while (log && !found && fgets(line, sizeof line, log)) {
+        const char *word = line + strspn(line, " ");
+        size_t size = sizeof option - 1;
+        found = strncmp(word, option, size) == 0 && strchr(" \n", word[size]);
+    }
+    if (log)
+        fclose(log);
+    return found;
+}
+
+/* Whether the program's --help lists --no-verify, which older headers lack. */
+static bool can_skip_verifying(struct race *race, int side)
+{
+    const char *const words[] = {race->summary.programs[side], "--help", NULL};
+    struct race_command command = {words, race->log, race->temporary, race->options->timeout_s};
+    unlink(race->log);
+    struct race_ended ended = race_run_process(&command);
+    if (ended.ending == RACE_INTERRUPTED)
+        race->signal_number = ended.code;
+    return ended.ending == RACE_EXITED && ended.code == 0 && log_names_no_verify(race);
+}
+
+/* A process of each side before the first pair: what the first one of all finds (a
+ * card that is cool, files that are in no cache) is not the first pair's. It verifies
+ * each case; the pairs do so only where one of the sides cannot do without, as both
+ * have to treat the card alike. */
+static bool warm_up(struct race *race)
+{
+    if (!run_side(race, 0, 0) || !run_side(race, 1, 0))
+        return false;
+    race->verifies = !can_skip_verifying(race, 0) || !can_skip_verifying(race, 1);
+    race->summary.verified_once = !race->verifies;
+    return race->signal_number == 0;
 }
 
 /* The sides take turns in going first. */
@@ -185,6 +232,8 @@ static bool can_go_on(struct race *race)
 static bool run_looks(struct race *race)
 {
     unsigned pair = 0;
+    if (!warm_up(race))
+        return false;
     for (size_t at = 0; at < race_looks; at++) {
         while (pair < race_pairs_at[at]) {
             if (!run_pair(race, ++pair) || (pair == 1 && !can_go_on(race)))

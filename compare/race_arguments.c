@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What a race gives each process beside the user's words. */
-enum { own_words = 12 };
+enum { own_words = 16 };
 
 static const char *const refused[] = {"--csv",  "--runs",    "--campaign", "--list",
                                       "--help", "--profile", "--samples"};
@@ -73,6 +73,8 @@ bool race_arguments_take(struct race_arguments *out, const struct paths *given,
                 return false;
         } else if (is_option(word, "--filter")) {
             out->filter = value_of(given, &i);
+        } else if (strcmp(word, "--no-verify") == 0) {
+            out->no_verify = true;
         } else {
             out->items[out->count++] = word;
         }
@@ -86,21 +88,41 @@ void race_arguments_free(struct race_arguments *arguments)
     arguments->items = NULL;
 }
 
+/* The user's words, in a warm-up without those that would make it last. */
+static size_t add_given(const struct race_arguments *arguments, bool brief, const char **words)
+{
+    static const char *const lasting[] = {"--min-samples", "--max-time"};
+    size_t count = 0;
+    for (size_t i = 0; i < arguments->count; i++) {
+        const char *word = arguments->items[i];
+        if (brief && (is_option(word, lasting[0]) || is_option(word, lasting[1])))
+            i += strchr(word, '=') == NULL;
+        else
+            words[count++] = word;
+    }
+    return count;
+}
+
 const char **race_arguments_words(const struct race_arguments *arguments, const char *program,
-                                  const char *csv, const char *filter, unsigned pair,
+                                  const char *csv, const char *filter, struct race_turn turn,
                                   char seed_text[32])
 {
+    static const char *const briefly[] = {"--min-samples", "1", "--max-time", "0.01"};
+    bool warms_up = turn.pair == 0;
     const char **words = malloc((arguments->count + own_words) * sizeof words[0]);
     size_t count = 0;
     if (!words)
         return NULL;
-    snprintf(seed_text, 32, "%" PRIu64, arguments->seed + pair - 1);
+    snprintf(seed_text, 32, "%" PRIu64, arguments->seed + (warms_up ? 0 : turn.pair - 1));
     words[count++] = program;
-    for (size_t i = 0; i < arguments->count; i++)
-        words[count++] = arguments->items[i];
+    count += add_given(arguments, warms_up, words + count);
     const char *const own[] = {"--csv", csv, "--quiet", "--campaign", "race", "--seed", seed_text};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         words[count++] = own[i];
+    for (size_t i = 0; warms_up && i < sizeof briefly / sizeof briefly[0]; i++)
+        words[count++] = briefly[i];
+    if (!turn.verify || arguments->no_verify)
+        words[count++] = "--no-verify";
     if (filter) {
         words[count++] = "--filter";
         words[count++] = filter;

@@ -10,6 +10,7 @@ struct race_arguments {
     const char **items;
     size_t count;
     const char *filter; /* the user's, or NULL */
+    bool no_verify;     /* the user wants none verified */
     uint64_t seed;      /* of the first pair; the others count on from it */
 };
 
@@ -20,11 +21,16 @@ bool race_arguments_take(struct race_arguments *out, const struct paths *given,
 
 void race_arguments_free(struct race_arguments *arguments);
 
-/* The words of one process, NULL behind them; filter may be NULL. The number of its
- * pair counts from 1; seed_text is room for the seed. To be freed, the words
- * themselves not; NULL when memory ran out. */
+/* What one process is for. */
+struct race_turn {
+    unsigned pair; /* from 1; 0 is the warm-up, which measures as briefly as can be */
+    bool verify;
+};
+
+/* The words of one process, NULL behind them; filter may be NULL, seed_text is room
+ * for the seed. To be freed, the words themselves not; NULL when memory ran out. */
 const char **race_arguments_words(const struct race_arguments *arguments, const char *program,
-                                  const char *csv, const char *filter, unsigned pair,
+                                  const char *csv, const char *filter, struct race_turn turn,
                                   char seed_text[32]);
 
 #endif

@@ -139,19 +139,24 @@ static bool copy_rows(struct csv_reader *reader, FILE *out, bool first, int side
 {
     int run_column = csv_column(reader, "run");
     int case_column = csv_column(reader, "case");
+    int status_column = csv_column(reader, "status");
     int flags_column = csv_column(reader, "flags");
     size_t rows = 0;
-    if (run_column < 0 || case_column < 0)
+    if (run_column < 0 || case_column < 0 || status_column < 0)
         return fail(error, "what it wrote with --csv has no column '%s'",
-                    run_column < 0 ? "run" : "case");
-    if (first)
-        write_record(out, reader->names, reader->column_count, -1, pair);
+                    run_column < 0    ? "run"
+                    : case_column < 0 ? "case"
+                                      : "status");
     enum csv_outcome outcome;
-    while ((outcome = csv_next(reader)) == CSV_RECORD) {
+    for (; (outcome = csv_next(reader)) == CSV_RECORD; rows++) {
+        if (pair == 0 && strcmp(reader->fields[status_column], "ok") == 0)
+            continue;
+        if (first)
+            write_record(out, reader->names, reader->column_count, -1, pair);
+        first = false;
         write_record(out, reader->fields, reader->column_count, run_column, pair);
-        if (flags_column >= 0)
+        if (pair > 0 && flags_column >= 0)
             count_flags(flags, side, reader->fields[flags_column], reader->fields[case_column]);
-        rows++;
     }
     if (outcome == CSV_ERROR)
         return fail(error, "%s", reader->error);
@@ -180,8 +185,9 @@ bool race_append_rows(const char *from, const struct race_files *files, int side
             : fail(error, "%s", access(from, F_OK) != 0 ? "it wrote no rows" : reader.error);
     csv_close(&reader);
     complete = (fclose(memory) == 0 || fail(error, "not enough memory")) && complete;
-    FILE *rows = complete ? fopen(files->rows[side], "a") : NULL;
-    if (complete && (!rows || fwrite(bytes, 1, size, rows) != size))
+    bool has_rows = complete && size > 0;
+    FILE *rows = has_rows ? fopen(files->rows[side], "a") : NULL;
+    if (has_rows && (!rows || fwrite(bytes, 1, size, rows) != size))
         complete = fail(error, "cannot write '%.300s': %s", files->rows[side], strerror(errno));
     if (rows && fclose(rows) != 0)
         complete = fail(error, "cannot write '%.300s': %s", files->rows[side], strerror(errno));

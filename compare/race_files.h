@@ -43,8 +43,9 @@ struct race_flags {
 };
 
 /* Appends the rows that a process of the side wrote to those of the side, as run
- * number pair, and counts their flags. The new rows of the side are there in whole
- * or not at all. False with a message. */
+ * number pair, and counts their flags. Of the warm-up, pair 0, only rows that are not
+ * ok stay, as its times are none to judge by. The new rows of the side are there in
+ * whole or not at all. False with a message. */
 bool race_append_rows(const char *from, const struct race_files *files, int side, unsigned pair,
                       struct race_flags *flags, char error[race_error_capacity]);
 

@@ -47,6 +47,25 @@ static bool drop_others(struct race_standing *standing, struct results *side)
     return true;
 }
 
+/* A case that was not ok in the warm-up (run 0) is not ok: what later processes, which
+ * may verify nothing, say of it is dropped. */
+static bool drop_refuted(const struct race_standing *standing, struct results *side)
+{
+    size_t kept = 0;
+    bool *refuted = calloc(standing->catalogue.keys.count + 1, sizeof refuted[0]);
+    if (!refuted)
+        return false;
+    for (size_t i = 0; i < side->count; i++)
+        if (side->rows[i].run == 0)
+            refuted[side->rows[i].case_id] = true;
+    for (size_t i = 0; i < side->count; i++)
+        if (side->rows[i].run == 0 || !refuted[side->rows[i].case_id])
+            side->rows[kept++] = side->rows[i];
+    side->count = kept;
+    free(refuted);
+    return true;
+}
+
 static bool load_side(struct race_standing *standing, const struct race_files *files, int side,
                       char *error)
 {
@@ -61,7 +80,8 @@ static bool load_side(struct race_standing *standing, const struct race_files *f
     /* Later processes measure fewer cases by intent: none is a file that was cut. */
     for (size_t i = 0; i < results->run_count; i++)
         results->runs[i].most_rows = results->runs[i].rows;
-    return drop_others(standing, results) || fail(error, "not enough memory");
+    return (drop_others(standing, results) && drop_refuted(standing, results)) ||
+           fail(error, "not enough memory");
 }
 
 bool race_take_rows(struct race_standing *standing, const struct race_files *files,

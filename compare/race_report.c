@@ -33,10 +33,13 @@ void report_race_before(FILE *out, const struct race_summary *race, enum format 
     fprintf(place.out, "' against OLD '");
     place.print(place.out, race->programs[0]);
     fprintf(place.out,
-            "': %zu pairs in alternating order, seeds %" PRIu64 " to %" PRIu64
-            ", %zu processes, %.0f s%s",
+            "': %zu pairs in alternating order behind a warm-up of both, seeds %" PRIu64
+            " to %" PRIu64 ", %zu processes, %.0f s%s",
             race->pairs, race->first_seed, race->first_seed + race->pairs - 1, race->processes,
             race->seconds, place.end);
+    if (!race->verified_once)
+        fprintf(place.out, "%severy process verifies its cases: not both programs have --no-verify%s",
+                place.prefix, place.end);
     if (race->same_file)
         fprintf(place.out, "%sboth are the same file: whatever is found is a false alarm%s",
                 place.prefix, place.end);

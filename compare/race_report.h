@@ -14,6 +14,7 @@ struct race_summary {
     size_t pairs;
     uint64_t first_seed; /* that of a pair is one more than that of the pair before */
     size_t processes;
+    bool verified_once; /* in the warm-up; else in each process */
     double seconds;
     double place_effect;  /* median over the cases of the logarithm of first / second */
     size_t pairs_outside; /* left out by the fence, over all cases */

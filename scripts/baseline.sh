@@ -34,6 +34,7 @@ status=0
 # A case that failed keeps its row, which says why.
 [ "$status" -le 1 ] || exit "$status"
 [ -e "$measured" ] || exit "$status"
+refuse_unverified "$measured"
 folder=$(sh scripts/device-folder.sh "$measured")
 baseline=$folder/$suite.csv
 if [ -e "$baseline" ]; then

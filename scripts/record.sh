@@ -44,9 +44,19 @@ refuse_unreadable() {
     [ ! -x build/gpubench-compare ] || build/gpubench-compare --check "$1" >&2 || exit 2
 }
 
+# refuse_unverified MEASURED: ends with status 2 if nobody looked at what a row of it
+# computed (--no-verify): how fast a wrong result comes is nothing to compare with.
+refuse_unverified() {
+    if awk -v name=flags -f scripts/fields.awk -f scripts/values.awk "$1" | grep -qw unverified; then
+        echo "$1: rows that nobody verified (--no-verify) are no baseline; nothing is appended" >&2
+        exit 2
+    fi
+}
+
 # append MEASURED BASELINE: the rows of one file to the other, which need not be
 # there yet.
 append() {
+    refuse_unverified "$1"
     refuse_other_columns "$1" "$2"
     mkdir -p "$(dirname "$2")"
     if [ -e "$2" ]; then

@@ -71,7 +71,7 @@ program faster salt=new 'slow=norm fast:0.9'
 
 race ./old ./new
 [ $status -eq 0 ] && says '^3 cases: 3 same$' &&
-    says ' 5 pairs in alternating order, seeds 1 to 5, 10 processes'
+    says ' 5 pairs in alternating order behind a warm-up of both, seeds 1 to 5, 12 processes'
 check $? "nothing changed: status 0 after 5 pairs"
 ! says 'holds 1 campaign'
 check $? "a race needs no other sittings, and its report asks for none"
@@ -95,23 +95,24 @@ check $? "so is a second name of it"
 program old-logs salt=old log=calls
 program new-logs salt=new log=calls 'spread=norm fast:6'
 race ./old-logs ./new-logs
-[ $status -eq 0 ] && says ' 40 pairs in alternating order, .* 80 processes' &&
+[ $status -eq 0 ] && says ' 40 pairs in alternating order .* 82 processes' &&
     says '1 inconclusive' && says '1 case stayed open after all 40 pairs'
 check $? "a case that spreads by 6 % goes on to 40 pairs, and stays inconclusive"
 ! says 'was the file cut'
 check $? "the shorter processes of later looks are no files that were cut"
-[ "$(cut -d' ' -f1 calls | head -6 | tr '\n' ' ')" = 'old new new old old new ' ]
-check $? "the sides take turns in going first"
-awk '{ if ($2 != int((NR + 1) / 2) || $3 != "race") exit 1 }' calls
+[ "$(cut -d' ' -f1 calls | head -8 | tr '\n' ' ')" = 'old new old new new old old new ' ]
+check $? "behind a warm-up of each, the sides take turns in going first"
+awk '{ pair = NR > 2 ? int((NR - 1) / 2) : 1
+       if ($2 != pair || $3 != "race") exit 1 }' calls
 check $? "both sides of a pair have the same seed, each pair another one, and one campaign"
-[ "$(cut -d' ' -f4- calls | head -10 | sort -u)" = '' ] &&
-    [ "$(cut -d' ' -f4- calls | tail -n +11 | sort -u)" = '^(norm fast)$' ]
+[ "$(cut -d' ' -f4- calls | head -12 | sort -u)" = '' ] &&
+    [ "$(cut -d' ' -f4- calls | tail -n +13 | sort -u)" = '^(norm fast)$' ]
 check $? "after the first look only the case that is open is measured"
 rm calls
 race ./old-logs ./new-logs -- --seed 7 --filter 'norm|sum'
 [ $status -eq 0 ] && says '^2 cases: 1 same, 1 inconclusive$' &&
     [ "$(sed -n 1p calls)" = 'old 7 race norm|sum' ] &&
-    [ "$(sed -n 11p calls)" = 'new 12 race ^(norm fast)$' ]
+    [ "$(sed -n 13p calls)" = 'new 12 race ^(norm fast)$' ]
 check $? "the user's filter and seed come first; the open ones are a part of what it took"
 
 name='a.b*[1](x)|^y$+?{2}\d fast'
@@ -137,6 +138,12 @@ race ./old-place ./new-place
     says 'the first process of a pair takes +[23]\.[0-9]* %'
 check $? "3 % for whoever goes first: nobody is slower, and it is said"
 rm turn
+program old-cold salt=old counter=turn cold=8
+program new-cold salt=new counter=turn cold=8
+race ./old-cold ./new-cold
+[ $status -eq 0 ] && says '^3 cases: 3 same$' && says ' 5 pairs in'
+check $? "8 % for the first process of all, whose card and caches are cold: in no pair"
+rm turn
 program old-place salt=old counter=turn drift=0.5
 program new-place salt=new counter=turn drift=0.5
 race ./old-place ./new-place
@@ -146,6 +153,43 @@ program once salt=new once=3 at=4
 race ./old ./once
 [ $status -eq 0 ] && says '^3 cases: 3 same$' && says '3 values of a pair left out'
 check $? "one process that takes three times as long is left out, and said"
+
+# ---- the warm-up, and verifying
+
+program old-once salt=old how=how knows=no-verify
+program new-once salt=new how=how knows=no-verify
+race ./old-once ./new-once -- --min-samples 9 --max-time 3
+[ $status -eq 0 ] && [ "$(head -2 how | tr '\n' ',')" = 'old 0.01 verifies,new 0.01 verifies,' ] &&
+    [ "$(tail -n +3 how | sort | uniq -c | tr -s ' \n' ' ')" = ' 5 new 3 not 5 old 3 not ' ] &&
+    ! says 'every process verifies'
+check $? "each side verifies in its warm-up, which is brief, and in no pair"
+rm how
+program old-older salt=old how=how
+race ./old-older ./new-once
+[ $status -eq 0 ] &&
+    [ "$(cut -d' ' -f3 how | sort | uniq -c | tr -s ' \n' ' ')" = ' 12 verifies ' ] &&
+    says 'every process verifies its cases'
+check $? "where one side cannot do without, both verify in every process, and it is said"
+rm how
+race ./old-once ./new-once -- --no-verify
+[ $status -eq 0 ] && [ "$(cut -d' ' -f3 how | sort | uniq -c | tr -s ' \n' ' ')" = ' 12 not ' ]
+check $? "--no-verify of the user's: nobody does"
+program new-wrong salt=new knows=no-verify 'wrong=norm fast'
+race ./old-once ./new-wrong
+[ $status -eq 1 ] && says '2 same, 1 no longer ok' && says 'status mismatch' &&
+    complains 'warm-up: NEW .* ended with status 1'
+check $? "what the warm-up finds wrong on the new side is wrong: status 1"
+race ./new-wrong ./old-once
+[ $status -eq 0 ] && says '2 same' && says '1 new in current'
+check $? "a case that is wrong on the old side only is new"
+program old-wrong salt=old knows=no-verify 'wrong=norm fast'
+race ./old-wrong ./new-wrong
+[ $status -eq 0 ] && says '2 same' && ! says 'no longer ok'
+check $? "one that is wrong on both sides is no news"
+race ./old-once ./new-once --output kept-once
+[ "$(cut -d, -f10 kept-once/new.csv | sort -u | tr '\n' ' ')" = '1 2 3 4 5 run ' ]
+check $? "the times of the warm-up are not in the rows that are kept"
+rm -r kept-once
 
 # ---- cases that cannot be judged
 
@@ -227,10 +271,10 @@ for end in exit2 crash exit9 nothing empty garbage; do
     esac
     program bad salt=new "end=$end"
     race ./old ./bad
-    [ $status -eq 2 ] && complains "pair 1: NEW ('./bad') .*$why"
+    [ $status -eq 2 ] && complains "warm-up: NEW ('./bad') .*$why"
     check $? "NEW that ends by $end: status 2"
     race ./bad ./old
-    [ $status -eq 2 ] && complains "pair 1: OLD ('./bad') .*$why"
+    [ $status -eq 2 ] && complains "warm-up: OLD ('./bad') .*$why"
     check $? "OLD that ends by $end: status 2"
 done
 program bad salt=new end=exit2

@@ -204,6 +204,16 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_
 race --rev HEAD --build-only
 [ $status -eq 0 ] && [ -e "build/race/$(git rev-parse HEAD)/tree/dep/file" ]
 check $? "a revision with a submodule has it"
+older=$(git rev-parse HEAD)
+(cd "$work/dep" && echo 2 > file && git commit -q -am dep2)
+git -C dep pull -q > "$work/log" 2>&1
+git commit -q -am 'newer submodule'
+for rev in HEAD "$older"; do
+    race --rev $rev --build-only
+    cat "build/race/$(git rev-parse $rev)/tree/dep/file" >> "$work/deps"
+done
+[ "$(cat dep/file)" = 2 ] && [ "$(tr '\n' ' ' < "$work/deps")" = '2 1 ' ]
+check $? "each revision has its own submodule's commit, not the tree's"
 cp "$root/Makefile" "$work/real.mk"
 make -s -f "$work/real.mk" clean > "$work/log" 2>&1
 git worktree list >> "$work/log"

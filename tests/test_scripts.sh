@@ -200,6 +200,13 @@ refused 'conflict markers' "a baseline with conflict markers is refused and unto
 { cat kept; echo '2,toy,toy.steady'; } > baselines/toy-card-1/toy.csv
 refused 'the line has 3 fields' "a baseline with a broken row is refused and untouched"
 
+: > calls
+cp next1 next-verified
+awk -F, -v OFS=, '{ $0 = $0 OFS (NR == 1 ? "flags" : NR == 3 ? "few-samples unverified" : "") } 1' \
+    next-verified > next1
+refused 'nobody verified' "rows that nobody verified are no baseline"
+mv next-verified next1
+
 # S6, S13
 mkdir -p bin && printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' > bin/git && chmod +x bin/git
 : > calls

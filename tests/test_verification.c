@@ -70,6 +70,59 @@ static void a_tolerance_is_a_number_from_0_on(void **state)
     expect_verdict(INFINITY, INFINITY, "mismatch", "the_error_inf_is_no_finite_number");
 }
 
+/* ---- --no-verify ---- */
+
+/* A wrong result is not looked at, and the row says so; a case without a verify has
+ * nothing to leave out. */
+static void without_verify_a_row_says_so(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--no-verify");
+    checked wrong = {2, 1};
+    gpubench_case one = gpubench_case_init("checked", run_nothing, &wrong);
+    (void)state;
+    one.verify = verify_checked;
+    gpubench_measure(bench, &one);
+    one.verify = NULL;
+    one.name = "unchecked";
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    for (size_t row = 0; row < 2; row++) {
+        int has_verify = !strcmp(gpubench_value(bench, row, "case"), "checked");
+        const char *flags = gpubench_value(bench, row, "flags");
+        expect_cell(bench, row, "status", "ok");
+        expect_cell(bench, row, "max_error", "");
+        expect_cell(bench, row, "tolerance", "");
+        assert_int_equal(strstr(flags, "unverified") != NULL, has_verify);
+    }
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* What the framework itself looks for costs little, and is looked for. */
+static int overrun_setup(void *context, gpubench *bench)
+{
+    *(char **)context = (char *)gpubench_alloc(bench, ELEMENTS, GPUBENCH_DEVICE);
+    return *(char **)context ? GPUBENCH_OK : GPUBENCH_OOM;
+}
+
+static int overrun_run(void *context, gpubench_stream stream)
+{
+    (*(char **)context)[ELEMENTS] = 1;
+    return run_nothing(context, stream);
+}
+
+static void without_verify_a_write_behind_the_end_is_found(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--no-verify");
+    char *memory = NULL;
+    gpubench_case one = gpubench_case_init("overrun", overrun_run, &memory);
+    (void)state;
+    one.setup = overrun_setup;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "mismatch");
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
 /* ---- cases of a group that share their output ---- */
 
 typedef struct sharer {
@@ -241,6 +294,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_registered_output_is_poisoned),
         cmocka_unit_test(it_is_forgotten_at_teardown),
         cmocka_unit_test(it_is_named_in_setup),
+        cmocka_unit_test(without_verify_a_row_says_so),
+        cmocka_unit_test(without_verify_a_write_behind_the_end_is_found),
     };
     (void)argc;
     support_start(argv[0]);
