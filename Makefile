@@ -142,6 +142,10 @@ torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
 compare: compile-all   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)
 
+# What scripts/race.sh, which compare.sh calls too, builds the older revision with.
+RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' \
+  NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
+
 # What a suite's program is linked with beside its own object.
 SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
 
@@ -160,11 +164,10 @@ baseline-$(1): compile-$(1)
 	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
 
 compare-$(1): compile-$(1)
-	sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
+	$$(RACE_ENVIRONMENT) sh scripts/compare.sh $(BUILD)/$(1) $(1) $(COMPARE_RUNS) $(ARGS)
 
 race-$(1): compile-$(1)
-	BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' NVCC='$(NVCC)' \
-	  CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS) \
+	$$(RACE_ENVIRONMENT) \
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)

@@ -18,6 +18,7 @@ set -eu
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2
 shift 2
+[ -n "${BACKEND:-}" ] || { echo "race-$suite: BACKEND says nothing: make calls this" >&2; exit 2; }
 rev='' only='' build_only=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in

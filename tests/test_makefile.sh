@@ -94,5 +94,13 @@ plan deps-ci
 grep 'install.*libcmocka-dev' "$work/plan" | grep 'musl-tools' | grep -q 'gcc-aarch64-linux-gnu'
 check $? "deps-ci installs them, and what deps does"
 
+# compare.sh races too: it needs what race.sh builds with.
+for task in compare race; do
+    plan BACKEND=cpu ARCH=90 CFLAGS=-O1 "$task-loss"
+    grep "^BACKEND=cpu ARCH='90' CFLAGS='-O1' CC=.*NVCC=.*JOBS=[0-9].*scripts/$task.sh build/cpu/loss loss" \
+        "$work/plan" > /dev/null
+    check $? "make $task-loss says what an older revision is to be built with"
+done
+
 echo "1..$count"
 exit $failed
