@@ -314,6 +314,7 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
  *   measuring                     warm-up, batches, when to stop
  *   from measurements to rows     statistics, rates and flags of a row
  *   the samples' file             --samples
+ *   the rows as JSON              --json
  *   one group in one mode         members side by side, verification
  *   the table                     what is printed
  *   processes                     --runs
@@ -332,6 +333,7 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -477,10 +479,20 @@ static char *gpb_duplicate(const char *text)
     return (char *)memcpy(gpb_must(malloc(bytes)), text ? text : "", bytes);
 }
 
+/* Whatever the locale's decimal point is, it is one run of foreign bytes. */
+static void gpb_use_point(char *text)
+{
+    char *at = text + strspn(text, "+-0123456789");
+    if (*at && *at != 'e') {
+        size_t width = strcspn(at, "0123456789e");
+        *at = '.';
+        memmove(at + 1, at + width, strlen(at + width) + 1);
+    }
+}
+
 void gpubench_format_number(double value, char *text)
 {
     int digits;
-    char *at;
     text[0] = '\0';
     if (!gpb_is_finite(value))
         return;
@@ -489,13 +501,7 @@ void gpubench_format_number(double value, char *text)
         if (strtod(text, NULL) == value)
             break;
     }
-    /* Whatever the locale's decimal point is, it is one run of foreign bytes. */
-    at = text + strspn(text, "+-0123456789");
-    if (*at && *at != 'e') {
-        size_t width = strcspn(at, "0123456789e");
-        *at = '.';
-        memmove(at + 1, at + width, strlen(at + width) + 1);
-    }
+    gpb_use_point(text);
 }
 
 int gpubench_parse_number(const char *text, double *value)
@@ -1029,7 +1035,7 @@ typedef struct gpb_machine {
 #define GPB_STREAMS 28
 
 typedef struct gpb_settings {
-    const char *filter, *device, *mode, *csv, *samples, *campaign;
+    const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
     int list, energy, quiet, profile, no_verify;
@@ -1057,6 +1063,12 @@ typedef struct gpb_restart {
     char *told[4];
     sigset_t mask;
 } gpb_restart;
+
+/* For the estimate of the time that is left. */
+typedef struct gpb_progress {
+    double shown_s, began_s, row_s; /* row_s: when the last row was finished */
+    size_t began_rows, rows;
+} gpb_progress;
 
 struct gpubench {
     char *suite;
@@ -1087,6 +1099,9 @@ struct gpubench {
     char *samples_path; /* what --samples names, links followed, or NULL */
     char *samples_temporary; /* where all processes of one invocation gather them */
     int samples_lost;        /* they could not be written */
+    char *json_path, *json_temporary; /* as for --samples */
+    size_t json_rows;                 /* that the latter holds, as this process knows */
+    int json_error;                   /* errno of the first row that could not be written */
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
     int rows_file;   /* a file without a name that goes from process to process, or -1 */
@@ -1096,15 +1111,17 @@ struct gpubench {
     gpb_journal journal;
     gpb_restart restart;
     char campaign[64];
-    double last_progress_s;
+    gpb_progress progress;
     void *device_state; /* the backend's */
 };
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
+static void gpb_clear_progress(void);
 
 GPUBENCH_PRINTF(2, 0)
 static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
 {
+    gpb_clear_progress();
     fprintf(stderr, "%s: ", bench->suite);
     vfprintf(stderr, format, arguments);
     putc('\n', stderr);
@@ -3877,6 +3894,8 @@ static void gpb_settle_files(gpubench *bench)
     gpb_settle_journal(&bench->journal);
     if (bench->samples_temporary && !bench->is_child && !bench->samples_lost)
         (void)rename(bench->samples_temporary, bench->samples_path);
+    if (bench->json_temporary && !bench->is_child && !bench->json_error)
+        (void)rename(bench->json_temporary, bench->json_path);
 }
 
 static void gpb_die_of(int number)
@@ -4397,16 +4416,76 @@ static void gpb_consider_stopping(gpubench *bench, gpb_live *live,
                                             : NULL;
 }
 
-static void gpb_show_progress(gpubench *bench, const gpb_live *live)
+/* What stands on the terminal's last line without an end. */
+static int gpb_progress_stands;
+
+static void gpb_clear_progress(void)
 {
-    double now = gpb_now_s();
-    if (bench->settings.quiet || now - bench->last_progress_s < 0.1 || !isatty(STDERR_FILENO))
+    if (gpb_progress_stands)
+        fputs("\r\033[K", stderr);
+    gpb_progress_stands = 0;
+}
+
+static int gpb_shows_progress(const gpubench *bench)
+{
+    return !bench->settings.quiet && isatty(STDERR_FILENO);
+}
+
+/* What is left when done of all took so long: as much for each. under_way: for
+ * how long the next ones, which end together, have been measured; they take at
+ * least what they took. */
+static double gpb_time_left(double took_s, double done, double all, double under_way_s,
+                            double together)
+{
+    double each_s = took_s / done, used_s = together * each_s;
+    return each_s * (all - done) - (under_way_s < used_s ? under_way_s : used_s);
+}
+
+/* "3 min left"; "" while nothing is known. text has room for 32 bytes. */
+static void gpb_format_time_left(double seconds, char *text)
+{
+    text[0] = '\0';
+    if (!gpb_is_finite(seconds) || seconds < 0)
         return;
-    bench->last_progress_s = now;
-    fprintf(stderr, "\r\033[K[%llu done] %s: %llu samples",
-            (unsigned long long)bench->row_count, live->item->key,
-            (unsigned long long)live->count);
+    if (seconds < 99.5)
+        snprintf(text, 32, ", %.0f s left", seconds);
+    else if (seconds < 5970)
+        snprintf(text, 32, ", %.0f min left", seconds / 60);
+    else
+        snprintf(text, 32, ", %.0f h left", seconds / 3600);
+}
+
+static void gpb_begin_progress(gpubench *bench)
+{
+    gpb_progress *progress = &bench->progress;
+    progress->began_s = progress->row_s = gpb_now_s();
+    progress->began_rows = progress->rows = bench->row_count;
+}
+
+/* together: how many rows will be finished at once. */
+static void gpb_show_progress(gpubench *bench, const gpb_live *live, size_t together)
+{
+    gpb_progress *progress = &bench->progress;
+    double now = gpb_now_s(), left = -1;
+    char text[32];
+    if (progress->rows != bench->row_count) {
+        progress->rows = bench->row_count;
+        progress->row_s = now;
+    }
+    if (now - progress->shown_s < 0.1 || !gpb_shows_progress(bench))
+        return;
+    progress->shown_s = now;
+    if (progress->rows > progress->began_rows)
+        left = gpb_time_left(progress->row_s - progress->began_s,
+                             (double)(progress->rows - progress->began_rows),
+                             (double)bench->most_rows - (double)progress->began_rows,
+                             now - progress->row_s, (double)together);
+    gpb_format_time_left(left, text);
+    fprintf(stderr, "\r\033[K[%llu of %llu done%s] %s: %llu samples",
+            (unsigned long long)bench->row_count, (unsigned long long)bench->most_rows, text,
+            live->item->key, (unsigned long long)live->count);
     fflush(stderr);
+    gpb_progress_stands = 1;
 }
 
 /* One sample of each that did not fail. */
@@ -4422,7 +4501,7 @@ static void gpb_take_turns(gpubench *bench, gpb_live *lives, size_t count,
         turns->spent_s += lives[i].spent_s - before_s;
         if (!lives[i].done && lives[i].count < bench->settings.max_samples)
             gpb_keep_sample(&lives[i], us);
-        gpb_show_progress(bench, &lives[i]);
+        gpb_show_progress(bench, &lives[i], count);
     }
 }
 
@@ -4817,32 +4896,37 @@ static void gpb_flag_drift(gpb_live *live)
 /* All processes of one invocation add to one temporary file, which gets the
  * name in the end: a process that starts over keeps its id, and those of --runs
  * have the one that writes the table as their parent. */
-static void gpb_open_samples(gpubench *bench)
+static void gpb_prepare_replacement(gpubench *bench, const char *option, const char *wanted,
+                                    const char *ending, char **path, char **temporary)
 {
-    const char *wanted = bench->settings.samples;
     char real[PATH_MAX], name[PATH_MAX + 48], *slash;
     struct stat found;
-    int exists = wanted && stat(wanted, &found) == 0;
-    if (!wanted)
-        return;
+    int exists = stat(wanted, &found) == 0;
     if (!*wanted || !strcmp(wanted, "-") || (exists && !S_ISREG(found.st_mode)) ||
         (!exists && lstat(wanted, &found) == 0)) {
-        gpubench_usage_error(bench, "--samples '%s': wants a file", wanted);
+        gpubench_usage_error(bench, "%s '%s': wants a file", option, wanted);
         return;
     }
     snprintf(real, sizeof real, "%s", wanted);
     if (exists && !realpath(wanted, real))
         snprintf(real, sizeof real, "%s", wanted);
-    bench->samples_path = gpb_duplicate(real);
-    snprintf(name, sizeof name, "%s.%ld.samples.tmp", real,
-             (long)(bench->is_child ? getppid() : getpid()));
-    bench->samples_temporary = gpb_duplicate(name);
+    *path = gpb_duplicate(real);
+    snprintf(name, sizeof name, "%s.%ld.%s.tmp", real,
+             (long)(bench->is_child ? getppid() : getpid()), ending);
+    *temporary = gpb_duplicate(name);
     if (!bench->is_child && bench->rows_file < 0)
         unlink(name); /* of another process that had this id */
     slash = strrchr(real, '/');
     snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - real) + 1 : 2, slash ? real : "./");
     if (access(name, W_OK | X_OK) != 0 || (exists && access(real, W_OK) != 0))
-        gpubench_usage_error(bench, "--samples '%s': %s", wanted, strerror(errno));
+        gpubench_usage_error(bench, "%s '%s': %s", option, wanted, strerror(errno));
+}
+
+static void gpb_open_samples(gpubench *bench)
+{
+    if (bench->settings.samples)
+        gpb_prepare_replacement(bench, "--samples", bench->settings.samples, "samples",
+                                &bench->samples_path, &bench->samples_temporary);
 }
 
 /* Adds the samples of one row, in the order in which they were measured. */
@@ -4884,6 +4968,172 @@ static int gpb_finish_samples(gpubench *bench)
     return code ? -1 : 0;
 }
 
+/* ==== the rows as JSON ==================================================== */
+
+/* Columns that hold numbers; a git revision that looks like one is a text. */
+static int gpb_is_number_column(int column)
+{
+    static const int others[] = {GPB_COLUMN_schema, GPB_COLUMN_run, GPB_COLUMN_order,
+                                 GPB_COLUMN_sm_count, GPB_COLUMN_l2_bytes,
+                                 GPB_COLUMN_memory_bytes, GPB_COLUMN_power_limit_w,
+                                 GPB_COLUMN_seed};
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(others); i++)
+        if (column == others[i])
+            return 1;
+    return column >= GPB_COLUMN_samples && column <= GPB_COLUMN_energy_mj;
+}
+
+/* Bytes of the character of UTF-8 at text; 0: it is none (RFC 3629). */
+static size_t gpb_utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0, i;
+    for (i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90))
+        return 0;
+    return length;
+}
+
+/* RFC 8259; a byte that is no UTF-8 becomes the character that says so. */
+static void gpb_write_json_text(FILE *file, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    putc('"', file);
+    while (*at) {
+        size_t length = gpb_utf8_length(at);
+        if (length == 0)
+            fputs("\\ufffd", file);
+        else if (*at < 0x20)
+            fprintf(file, "\\u%04x", (unsigned)*at);
+        else if (*at == '"' || *at == '\\')
+            fprintf(file, "\\%c", *at);
+        else
+            fwrite(at, 1, length, file);
+        at += length ? length : 1;
+    }
+    putc('"', file);
+}
+
+static void gpb_write_json_row(FILE *file, const gpb_row *row)
+{
+    int column;
+    for (column = 0; column < GPB_FILE_COLUMNS; column++) {
+        const char *text = gpb_text(row, column);
+        double value;
+        fprintf(file, "%s\"%s\": ", column ? ", " : "{", gpb_column_names[column]);
+        if (!*text)
+            fputs("null", file);
+        else if (gpb_is_number_column(column) && gpubench_parse_number(text, &value) == 0)
+            fputs(text, file);
+        else
+            gpb_write_json_text(file, text);
+    }
+    putc('}', file);
+}
+
+#define GPB_JSON_END "\n]\n"
+
+/* The rows from the given one on, the text to free; in front of them what
+ * begins an array, or goes on with one that GPB_JSON_END was taken from. */
+static size_t gpb_json_rows(const gpubench *bench, size_t first, char **text)
+{
+    size_t bytes = 0, i;
+    FILE *file = open_memstream(text, &bytes);
+    gpb_must(file);
+    for (i = first; i < bench->row_count; i++) {
+        fputs(i > 0 ? ",\n" : "[\n", file);
+        gpb_write_json_row(file, &bench->rows[i]);
+    }
+    fputs(GPB_JSON_END, file);
+    fclose(file);
+    gpb_must(*text);
+    return bytes;
+}
+
+static void gpb_tell_json_error(gpubench *bench, int error)
+{
+    if (!bench->json_error)
+        gpb_message(bench, "--json '%s': %s", bench->settings.json, strerror(error));
+    bench->json_error = error;
+}
+
+/* Brings the file up to the rows: those that another process measured, or that
+ * a case left which ended one, are not in it yet. What a full disk cut off is
+ * taken back. */
+static void gpb_keep_json(gpubench *bench)
+{
+    size_t known = bench->json_rows, bytes;
+    off_t end = 0;
+    char *text;
+    int file;
+    if (!bench->json_temporary || bench->json_error || known == bench->row_count)
+        return;
+    file = open(bench->json_temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (known > 0 && file >= 0)
+        end = lseek(file, 0, SEEK_END) - (off_t)strlen(GPB_JSON_END);
+    if (file < 0 || end < 0 || lseek(file, end, SEEK_SET) != end) {
+        gpb_tell_json_error(bench, errno);
+    } else {
+        bytes = gpb_json_rows(bench, known, &text);
+        if (gpb_write_all(file, text, bytes) != 0) {
+            gpb_tell_json_error(bench, errno);
+            if (known == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
+                gpb_write_all(file, GPB_JSON_END, strlen(GPB_JSON_END)) != 0)
+                unlink(bench->json_temporary);
+        } else if (known == 0 && ftruncate(file, (off_t)bytes) != 0) {
+            gpb_tell_json_error(bench, errno);
+        }
+        free(text);
+        bench->json_rows = bench->row_count;
+    }
+    if (file >= 0 && close(file) != 0)
+        gpb_tell_json_error(bench, errno);
+}
+
+/* As --samples: all processes of one invocation add to one file, which gets the
+ * name in the end. It is whole JSON after each row. */
+static void gpb_open_json(gpubench *bench)
+{
+    const char *wanted = bench->settings.json;
+    if (!wanted || !strcmp(wanted, "-"))
+        return;
+    gpb_prepare_replacement(bench, "--json", wanted, "json", &bench->json_path,
+                            &bench->json_temporary);
+    if (!bench->refused)
+        gpb_keep_json(bench); /* of the process that this one goes on for */
+}
+
+/* A stream gets its rows at the end: an array that is cut off is no JSON. */
+static void gpb_stream_json(gpubench *bench)
+{
+    char *text;
+    size_t bytes = gpb_json_rows(bench, 0, &text);
+    fflush(stdout);
+    if (gpb_write_all(STDOUT_FILENO, text, bytes) != 0)
+        gpb_tell_json_error(bench, errno);
+    free(text);
+}
+
+/* Called once, by the process that writes the table. -1 after a message. */
+static int gpb_finish_json(gpubench *bench)
+{
+    if (!bench->settings.json)
+        return 0;
+    if (!strcmp(bench->settings.json, "-"))
+        gpb_stream_json(bench);
+    gpb_keep_json(bench);
+    if (bench->json_temporary && !bench->json_error &&
+        rename(bench->json_temporary, bench->json_path) != 0)
+        gpb_tell_json_error(bench, errno);
+    if (bench->json_error && bench->json_temporary && access(bench->json_temporary, F_OK) == 0)
+        gpb_message(bench, "the rows before are in %s", bench->json_temporary);
+    return bench->json_error ? -1 : 0;
+}
+
 static void gpb_report_live(gpubench *bench, gpb_live *live)
 {
     gpubench_statistics statistics;
@@ -4921,6 +5171,7 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
         gpb_keep_samples(bench, live, row);
     }
     gpb_keep_row(bench, row);
+    gpb_keep_json(bench);
 }
 
 /* ==== one group in one mode =============================================== */
@@ -5174,21 +5425,94 @@ typedef struct gpb_line {
     double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
     size_t runs;
+    size_t rank; /* among the variants: which the program queued, or measured, first */
+    const gpb_row *base; /* what factor is against; NULL: there is nothing to compare */
+    double factor;       /* how many times as fast as base */
+    double key;          /* what --sort asks for */
+    int unit, decimals;  /* of its times, the same in all its group */
 } gpb_line;
 
-/* The order of the table's lines: of the names, whatever the order of measuring
- * was. The runs of one case are equal. */
-static int gpb_compare_cases(const gpb_row *a, const gpb_row *b)
+/* All factors of one variant of a case, in one mode, against one other. */
+typedef struct gpb_verdict {
+    const gpb_row *row, *base; /* of the first pair, for the names */
+    size_t pairs;
+    double log2_sum, least, most;
+} gpb_verdict;
+
+/* What can stand in a line, in this order. */
+enum {
+    GPB_CELL_PCI, GPB_CELL_CASE, GPB_CELL_VARIANT, GPB_CELL_DTYPE, GPB_CELL_PARAMS, GPB_CELL_MODE,
+    GPB_CELL_MEDIAN, GPB_CELL_SPREAD, GPB_CELL_FACTOR, GPB_CELL_BYTES, GPB_CELL_FLOPS,
+    GPB_CELL_PEAK, GPB_CELL_P95, GPB_CELL_FLAGS, GPB_CELL_COUNT
+};
+static const int gpb_identity_columns[] = {GPB_COLUMN_pci, GPB_COLUMN_case, GPB_COLUMN_variant,
+                                           GPB_COLUMN_dtype, GPB_COLUMN_params, GPB_COLUMN_mode};
+
+enum { GPB_FLAGS_MOST = 768 };
+
+typedef struct gpb_table {
+    gpb_line *lines;
+    size_t count;
+    int widths[GPB_CELL_COUNT]; /* 0: no line has anything there */
+    const char *bytes_head, *flops_head;
+    double gb_scale, tflop_scale; /* from GB/s and TFLOP/s to the columns' units */
+    int sections;                 /* what whole blocks share is a heading: lines are shorter */
+    int many_runs, many_modes, many_devices;
+    char common[GPB_FLAGS_MOST];  /* flags of all lines, which none repeats */
+    gpb_verdict *verdicts;
+    size_t verdict_count;
+} gpb_table;
+
+/* As strcmp, but whole numbers are ordered by value, so that t=512 stands in
+ * front of t=1024. Digits behind a point are a fraction's. */
+static int gpb_compare_natural(const char *a, const char *b)
 {
-    static const int columns[] = {GPB_COLUMN_case, GPB_COLUMN_params,
-                                  GPB_COLUMN_dtype, GPB_COLUMN_variant,
-                                  GPB_COLUMN_mode, GPB_COLUMN_suite,
-                                  GPB_COLUMN_backend};
+    static const char digits[] = "0123456789";
+    const char *left = a, *right = b;
+    while (*left && *right) {
+        size_t width = strspn(left, digits), other = strspn(right, digits);
+        if (width == 0 || other == 0 || (left > a && left[-1] == '.')) {
+            if (*left != *right)
+                return (unsigned char)*left < (unsigned char)*right ? -1 : 1;
+            left++, right++;
+            continue;
+        }
+        for (; width > 1 && *left == '0'; width--)
+            left++;
+        for (; other > 1 && *right == '0'; other--)
+            right++;
+        if (width != other || strncmp(left, right, width) != 0)
+            return width != other ? (width < other ? -1 : 1) : strncmp(left, right, width);
+        left += width, right += other;
+    }
+    return *left || *right ? (*left ? 1 : -1) : strcmp(a, b);
+}
+
+static int gpb_compare_columns(const gpb_row *a, const gpb_row *b, const int *columns,
+                               size_t count)
+{
     int order = 0;
     size_t i;
-    for (i = 0; i < GPB_COUNT_OF(columns) && order == 0; i++)
-        order = strcmp(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
+    for (i = 0; i < count && order == 0; i++)
+        order = gpb_compare_natural(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
     return order;
+}
+
+/* Equal in all but the variant: what a factor compares. */
+static int gpb_compare_groups(const gpb_row *a, const gpb_row *b)
+{
+    static const int columns[] = {GPB_COLUMN_case, GPB_COLUMN_params, GPB_COLUMN_dtype,
+                                  GPB_COLUMN_mode, GPB_COLUMN_suite, GPB_COLUMN_backend,
+                                  GPB_COLUMN_pci, GPB_COLUMN_uuid};
+    return gpb_compare_columns(a, b, columns, GPB_COUNT_OF(columns));
+}
+
+/* The runs of one case are equal. */
+static int gpb_compare_cases(const gpb_row *a, const gpb_row *b)
+{
+    static const int variant[] = {GPB_COLUMN_variant};
+    int order = gpb_compare_groups(a, b);
+    return order ? order : gpb_compare_columns(a, b, variant, 1);
 }
 
 /* Runs of one case in the order in which they were measured. */
@@ -5198,6 +5522,43 @@ static int gpb_compare_rows(const void *left, const void *right)
     const gpb_row *b = *(const gpb_row *const *)right;
     int order = gpb_compare_cases(a, b);
     return order ? order : (a > b) - (a < b);
+}
+
+static int gpb_compare_ranks(const void *left, const void *right)
+{
+    const gpb_line *a = (const gpb_line *)left, *b = (const gpb_line *)right;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* By --sort; what is equal there stands in the order of the names. */
+static int gpb_compare_lines(const void *left, const void *right)
+{
+    const gpb_line *a = (const gpb_line *)left, *b = (const gpb_line *)right;
+    int order = (a->key > b->key) - (a->key < b->key);
+    if (order == 0)
+        order = gpb_compare_groups(a->row, b->row);
+    return order ? order : gpb_compare_ranks(left, right);
+}
+
+static const int gpb_section_columns[] = {GPB_COLUMN_pci, GPB_COLUMN_case, GPB_COLUMN_dtype,
+                                          GPB_COLUMN_mode};
+
+static int gpb_compare_sections(const void *left, const void *right)
+{
+    const gpb_line *a = (const gpb_line *)left, *b = (const gpb_line *)right;
+    int order = gpb_compare_columns(a->row, b->row, gpb_section_columns,
+                                    GPB_COUNT_OF(gpb_section_columns));
+    return order ? order : gpb_compare_lines(left, right);
+}
+
+static int gpb_line_is_ok(const gpb_line *line)
+{
+    return !strcmp(gpb_text(line->row, GPB_COLUMN_status), "ok");
+}
+
+static int gpb_line_has_time(const gpb_line *line)
+{
+    return gpb_line_is_ok(line) && line->median_us > 0;
 }
 
 /* Of the count runs of one case; values has room for as many. */
@@ -5213,24 +5574,31 @@ static double gpb_median_of_runs(const gpb_row *const *rows, size_t count, int c
     return statistics->median;
 }
 
+/* The median's interval as a fraction of it, or the range of several runs. One
+ * sample has neither: 0 would read as the most precise of all. */
+static double gpb_spread_of(const gpb_row *row, const gpubench_statistics *runs)
+{
+    double width = runs->max - runs->min;
+    if (runs->count == 1)
+        width = gpb_number(row, GPB_COLUMN_ci95_high_us) - gpb_number(row, GPB_COLUMN_ci95_low_us);
+    if (runs->count == 0 || !(runs->median > 0) ||
+        (runs->count == 1 && !strcmp(gpb_text(row, GPB_COLUMN_samples), "1")))
+        return -1;
+    return width / runs->median;
+}
+
 static gpb_line gpb_summarize(const gpb_row *const *rows, size_t count,
                               double *values)
 {
     gpubench_statistics statistics;
     gpb_line line;
-    double width = 0;
     size_t i;
     memset(&line, 0, sizeof line);
     line.row = rows[0];
     line.median_us =
         gpb_median_of_runs(rows, count, GPB_COLUMN_median_us, values, &statistics);
     line.runs = statistics.count;
-    if (line.runs > 1)
-        width = statistics.max - statistics.min;
-    else if (line.runs == 1)
-        width = gpb_number(rows[0], GPB_COLUMN_ci95_high_us) -
-                gpb_number(rows[0], GPB_COLUMN_ci95_low_us);
-    line.spread = line.median_us > 0 ? width / line.median_us : -1;
+    line.spread = gpb_spread_of(rows[0], &statistics);
     line.p95_us = gpb_median_of_runs(rows, count, GPB_COLUMN_p95_us, values, &statistics);
     line.gb_per_s =
         gpb_median_of_runs(rows, count, GPB_COLUMN_gb_per_s, values, &statistics);
@@ -5244,93 +5612,603 @@ static gpb_line gpb_summarize(const gpb_row *const *rows, size_t count,
     return line;
 }
 
-static const int gpb_identity_columns[] = {GPB_COLUMN_case, GPB_COLUMN_variant,
-                                                GPB_COLUMN_dtype, GPB_COLUMN_params,
-                                                GPB_COLUMN_mode};
-
-static void gpb_print_measures(FILE *file, const gpb_line *line)
+/* Where the program queued the case; of the rows of other processes only the
+ * order in which they were measured is known. */
+static size_t gpb_rank_of(const gpubench *bench, const gpb_row *row)
 {
-    char spread[32] = "";
-    if (line->spread >= 0)
-        snprintf(spread, sizeof spread, "%.2f%%", 100 * line->spread);
-    fprintf(file, "%11.3f %8s %11.3f", line->median_us, spread, line->p95_us);
-    if (line->gb_per_s > 0)
-        fprintf(file, " %8.1f", line->gb_per_s);
-    else
-        fprintf(file, " %8s", "");
-    if (line->tflop_per_s > 0)
-        fprintf(file, " %8.2f", line->tflop_per_s);
-    else
-        fprintf(file, " %8s", "");
-    if (line->share > 0)
-        fprintf(file, " %5.1f%%", 100 * line->share);
-    else
-        fprintf(file, " %6s", "");
+    gpubench_case one;
+    size_t queued;
+    char *key;
+    if (bench->item_count == 0)
+        return (size_t)(row - bench->rows);
+    memset(&one, 0, sizeof one);
+    one.name = gpb_text(row, GPB_COLUMN_case);
+    one.variant = gpb_text(row, GPB_COLUMN_variant);
+    one.dtype = gpb_text(row, GPB_COLUMN_dtype);
+    one.params = gpb_text(row, GPB_COLUMN_params);
+    key = gpb_make_key(&one);
+    queued = gpb_index_find(&bench->item_keys, key);
+    free(key);
+    return queued != GPB_NOWHERE ? queued : (size_t)(row - bench->rows);
 }
 
-static void gpb_print_line(FILE *file, const gpb_line *line, const int *widths)
+/* ---- units: those in which a number needs neither zeros in front nor many digits ---- */
+
+static const char *const gpb_time_units[] = {"ns", "us", "ms", "s"};
+
+/* How many decimals show so many significant digits of a value above 0. */
+static int gpb_decimals(double value, int digits)
 {
-    const char *status = gpb_text(line->row, GPB_COLUMN_status);
-    size_t i;
-    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++)
-        if (widths[i] > 0)
-            fprintf(file, "%-*s  ", widths[i],
-                    gpb_text(line->row, gpb_identity_columns[i]));
-    if (!strcmp(status, "ok"))
-        gpb_print_measures(file, line);
-    else
-        fprintf(file, "%11s", status);
-    fprintf(file, "  %s\n", gpb_text(line->row, GPB_COLUMN_flags));
+    int decimals = digits - 1;
+    for (; value >= 10; value /= 10)
+        decimals--;
+    for (; value < 1 && decimals < 15; value *= 10)
+        decimals++;
+    return decimals > 0 ? decimals : 0;
 }
 
-static void gpb_print_head(FILE *file, const int *widths, int many_runs)
+/* With a point in any locale. text has room for capacity bytes. */
+static void gpb_format_fixed(double value, int decimals, char *text, size_t capacity)
 {
-    size_t i;
-    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++)
-        if (widths[i] > 0)
-            fprintf(file, "%-*s  ", widths[i], gpb_column_names[gpb_identity_columns[i]]);
-    fprintf(file, "%11s %8s %11s %8s %8s %6s  flags\n", "median us", many_runs ? "range" : "ci95",
-            "p95 us", "GB/s", "TFLOP/s", "peak");
+    snprintf(text, capacity, "%.*f", decimals, value);
+    gpb_use_point(text);
 }
 
-static void gpb_widen_columns(const gpb_row *row, int *widths)
+static double gpb_in_unit(double us, int unit)
 {
+    static const double factors[] = {1e3, 1, 1e-3, 1e-6};
+    return us * factors[unit];
+}
+
+/* The unit in which four digits of it stay below 1000. */
+static int gpb_time_unit(double us)
+{
+    int unit = 0;
+    while (unit < 3 && gpb_in_unit(us, unit) >= 999.95)
+        unit++;
+    return unit;
+}
+
+/* One unit, and as many decimals, for all times that are compared: those of
+ * the fastest. */
+static void gpb_choose_units(gpb_line *lines, size_t count)
+{
+    double fastest = 0;
     size_t i;
-    for (i = 0; i < GPB_COUNT_OF(gpb_identity_columns); i++) {
-        const char *text = gpb_text(row, gpb_identity_columns[i]);
-        const char *head = gpb_column_names[gpb_identity_columns[i]];
-        int least = *text ? (int)strlen(head) : 0;
-        int width = (int)strlen(text) > least ? (int)strlen(text) : least;
-        widths[i] = width > widths[i] ? width : widths[i];
+    for (i = 0; i < count; i++)
+        if (gpb_line_has_time(&lines[i]) &&
+            (fastest <= 0 || lines[i].median_us < fastest))
+            fastest = lines[i].median_us;
+    for (i = 0; i < count && fastest > 0; i++) {
+        lines[i].unit = gpb_time_unit(fastest);
+        lines[i].decimals = gpb_decimals(gpb_in_unit(fastest, lines[i].unit), 4);
     }
 }
 
-static void gpb_print_table(const gpubench *bench, FILE *file)
+/* From a rate in the given unit (GB/s) to the unit that fits the largest one. */
+static double gpb_rate_scale(double largest, int *thousands)
 {
-    int widths[GPB_COUNT_OF(gpb_identity_columns)] = {0, 0, 0, 0, 0};
+    double scale = 1;
+    for (*thousands = 0; *thousands < 2 && largest > 0 && largest * scale < 0.9995; ++*thousands)
+        scale *= 1e3;
+    return scale;
+}
+
+static void gpb_choose_rates(gpb_table *table)
+{
+    static const char *const bytes[] = {"GB/s", "MB/s", "kB/s"};
+    static const char *const flops[] = {"TFLOP/s", "GFLOP/s", "MFLOP/s"};
+    double gb = 0, tflop = 0;
+    int thousands;
+    size_t i;
+    for (i = 0; i < table->count; i++) {
+        gb = table->lines[i].gb_per_s > gb ? table->lines[i].gb_per_s : gb;
+        tflop = table->lines[i].tflop_per_s > tflop ? table->lines[i].tflop_per_s : tflop;
+    }
+    table->gb_scale = gpb_rate_scale(gb, &thousands);
+    table->bytes_head = bytes[thousands];
+    table->tflop_scale = gpb_rate_scale(tflop, &thousands);
+    table->flops_head = flops[thousands];
+}
+
+/* ---- factors ---- */
+
+/* Of a group's lines, in the order of their ranks. What they are held against is
+ * the first variant that has a time: where the program's first one failed, the
+ * next is a better guide than nothing, and says "1x". */
+static void gpb_compare_variants(gpb_line *lines, size_t count)
+{
+    const gpb_line *base = NULL;
+    size_t timed = 0, i;
+    for (i = 0; i < count; i++)
+        if (gpb_line_has_time(&lines[i]) && timed++ == 0)
+            base = &lines[i];
+    for (i = 0; i < count && timed > 1; i++)
+        if (gpb_line_has_time(&lines[i])) {
+            lines[i].base = base->row;
+            lines[i].factor = base->median_us / lines[i].median_us;
+        }
+}
+
+/* log2 of a number above 0, bit by bit: squared, it passes 2 where the next bit
+ * is set. The header must not make its users link libm. */
+static double gpb_log2(double x)
+{
+    double whole = 0, bit = 0.5, fraction = 0;
+    int i;
+    for (; x >= 2; x /= 2)
+        whole++;
+    for (; x < 1; x *= 2)
+        whole--;
+    for (i = 0; i < 52; i++, bit /= 2) {
+        x *= x;
+        if (x >= 2) {
+            x /= 2;
+            fraction += bit;
+        }
+    }
+    return whole + fraction;
+}
+
+/* The way back: the product of the roots of 2 whose bits are set. */
+static double gpb_exp2(double x)
+{
+    double power = 1, root = 2, bit = 1;
+    int i;
+    for (; x >= 1; x--)
+        power *= 2;
+    for (; x < 0; x++)
+        power /= 2;
+    for (i = 0; i < 52; i++) {
+        root = gpb_sqrt(root);
+        bit /= 2;
+        if (x >= bit) {
+            x -= bit;
+            power *= root;
+        }
+    }
+    return power;
+}
+
+/* Adds the line's factor to those of its case, mode and variant. */
+static void gpb_judge(gpb_table *table, gpb_index *index, const gpb_line *line)
+{
+    const char *parts[] = {gpb_text(line->row, GPB_COLUMN_case),
+                           gpb_text(line->row, GPB_COLUMN_mode),
+                           gpb_text(line->row, GPB_COLUMN_variant),
+                           gpb_text(line->base, GPB_COLUMN_variant)};
+    size_t bytes = 4 + strlen(parts[0]) + strlen(parts[1]) + strlen(parts[2]) + strlen(parts[3]);
+    char *key = (char *)gpb_must(malloc(bytes));
+    gpb_verdict *verdict;
+    size_t found;
+    snprintf(key, bytes, "%s\n%s\n%s\n%s", parts[0], parts[1], parts[2], parts[3]);
+    found = gpb_index_find(index, key);
+    if (found == GPB_NOWHERE) {
+        found = table->verdict_count;
+        table->verdicts =
+            (gpb_verdict *)gpb_grow(table->verdicts, found, sizeof *table->verdicts);
+        memset(&table->verdicts[found], 0, sizeof *table->verdicts);
+        table->verdicts[found].row = line->row;
+        table->verdicts[found].base = line->base;
+        gpb_index_add(index, key, table->verdict_count++);
+    }
+    free(key);
+    verdict = &table->verdicts[found];
+    verdict->log2_sum += gpb_log2(line->factor);
+    if (verdict->pairs == 0 || line->factor < verdict->least)
+        verdict->least = line->factor;
+    if (line->factor > verdict->most)
+        verdict->most = line->factor;
+    verdict->pairs++;
+}
+
+static void gpb_judge_all(gpb_table *table)
+{
+    gpb_index index;
+    size_t i;
+    memset(&index, 0, sizeof index);
+    for (i = 0; i < table->count; i++)
+        if (table->lines[i].base && table->lines[i].base != table->lines[i].row)
+            gpb_judge(table, &index, &table->lines[i]);
+    gpb_index_free(&index);
+}
+
+static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_modes)
+{
+    const double numbers[] = {gpb_exp2(verdict->log2_sum / (double)verdict->pairs),
+                              verdict->least, verdict->most};
+    char texts[3][48];
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(numbers); i++)
+        gpb_format_fixed(numbers[i], gpb_decimals(numbers[i], 3), texts[i], sizeof texts[i]);
+    fprintf(file, "%s%s%s: %s is %s times as fast as %s",
+            gpb_text(verdict->row, GPB_COLUMN_case), many_modes ? " " : "",
+            many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "",
+            gpb_text(verdict->row, GPB_COLUMN_variant), texts[0],
+            gpb_text(verdict->base, GPB_COLUMN_variant));
+    if (verdict->pairs > 1)
+        fprintf(file, ": geometric mean of %llu pairs, %s to %s",
+                (unsigned long long)verdict->pairs, texts[1], texts[2]);
+    putc('\n', file);
+}
+
+/* A sentence for each variant of each case; a program with hundreds of them is
+ * read elsewhere. */
+static void gpb_print_verdicts(FILE *file, const gpb_table *table)
+{
+    enum { MOST_SENTENCES = 40 };
+    size_t i;
+    if (table->verdict_count > 0)
+        putc('\n', file);
+    for (i = 0; i < table->verdict_count && i < MOST_SENTENCES; i++)
+        gpb_print_verdict(file, &table->verdicts[i], table->many_modes);
+    if (table->verdict_count > MOST_SENTENCES)
+        fprintf(file, "and %llu variants more\n",
+                (unsigned long long)(table->verdict_count - MOST_SENTENCES));
+}
+
+/* ---- flags: those that warn, and those of all lines once ---- */
+
+static int gpb_has_word(const char *words, const char *word, size_t length)
+{
+    const char *at = words;
+    while (*at) {
+        size_t width = strcspn(at, " ");
+        if (width == length && !strncmp(at, word, width))
+            return 1;
+        at += width + strspn(at + width, " ");
+    }
+    return 0;
+}
+
+/* Of words those that the other list has, or lacks, without why sampling
+ * stopped: where that is worth knowing, "imprecise" says it. */
+static void gpb_select_words(const char *words, const char *others, int wanted, char *text)
+{
+    size_t used = 0;
+    while (*words) {
+        size_t width = strcspn(words, " ");
+        if (strncmp(words, "stop=", 5) && gpb_has_word(others, words, width) == wanted &&
+            used + width + 2 < GPB_FLAGS_MOST) {
+            if (used > 0)
+                text[used++] = ' ';
+            memcpy(text + used, words, width);
+            used += width;
+        }
+        words += width + strspn(words + width, " ");
+    }
+    text[used] = '\0';
+}
+
+/* Two lines say it as fast as a third one would. */
+static void gpb_find_common_flags(gpb_table *table)
+{
+    char before[GPB_FLAGS_MOST];
+    size_t i, used = 0;
+    for (i = 0; i < table->count; i++) {
+        const char *flags = gpb_text(table->lines[i].row, GPB_COLUMN_flags);
+        if (!gpb_line_is_ok(&table->lines[i]))
+            continue;
+        memcpy(before, table->common, sizeof before);
+        gpb_select_words(used++ ? before : flags, flags, 1, table->common);
+    }
+    if (used < 3)
+        table->common[0] = '\0';
+}
+
+/* ---- lines ---- */
+
+static void gpb_format_time(const gpb_line *line, double us, char *text, size_t capacity)
+{
+    char number[400];
+    gpb_format_fixed(gpb_in_unit(us, line->unit), line->decimals, number, sizeof number);
+    snprintf(text, capacity, "%s %-2s", number, gpb_time_units[line->unit]);
+}
+
+static void gpb_format_part(double part, const char *unit, int most_decimals, char *text)
+{
+    int decimals = part > 0 ? gpb_decimals(part, 3) : 0;
+    gpb_format_fixed(part, decimals < most_decimals ? decimals : most_decimals, text, 64);
+    strcat(text, unit);
+}
+
+/* A measured number; "" where there is none. */
+static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int cell, char *text)
+{
+    text[0] = '\0';
+    if (cell == GPB_CELL_P95)
+        gpb_format_time(line, line->p95_us, text, GPB_FLAGS_MOST);
+    else if (cell == GPB_CELL_SPREAD && line->spread >= 0)
+        gpb_format_part(100 * line->spread, "%", 2, text);
+    else if (cell == GPB_CELL_FACTOR && line->base == line->row)
+        strcpy(text, "1x");
+    else if (cell == GPB_CELL_FACTOR && line->base)
+        gpb_format_part(line->factor, "x", 15, text);
+    else if (cell == GPB_CELL_BYTES && line->gb_per_s > 0)
+        gpb_format_part(line->gb_per_s * table->gb_scale, "", 15, text);
+    else if (cell == GPB_CELL_FLOPS && line->tflop_per_s > 0)
+        gpb_format_part(line->tflop_per_s * table->tflop_scale, "", 15, text);
+    else if (cell == GPB_CELL_PEAK && line->share > 0)
+        gpb_format_part(100 * line->share, "%", 15, text);
+}
+
+/* What stands in a line's cell; room holds GPB_FLAGS_MOST bytes. */
+static const char *gpb_cell(const gpb_table *table, const gpb_line *line, int cell, char *room)
+{
+    const char *status = gpb_text(line->row, GPB_COLUMN_status);
+    int ok = gpb_line_is_ok(line);
+    if (cell < GPB_CELL_MEDIAN)
+        return gpb_text(line->row, gpb_identity_columns[cell]);
+    if (cell == GPB_CELL_FLAGS) {
+        gpb_select_words(gpb_text(line->row, GPB_COLUMN_flags), ok ? table->common : "", 0, room);
+        return room;
+    }
+    if (cell == GPB_CELL_MEDIAN && !ok)
+        return status;
+    if (cell == GPB_CELL_MEDIAN)
+        gpb_format_time(line, line->median_us, room, GPB_FLAGS_MOST);
+    else if (ok)
+        gpb_measure_text(table, line, cell, room);
+    else
+        return "";
+    return room;
+}
+
+/* Whom the lines are compared with, if it is the same variant in all of them. */
+static const char *gpb_base_name(const gpb_line *lines, size_t count)
+{
+    const char *name = NULL;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const char *base = lines[i].base ? gpb_text(lines[i].base, GPB_COLUMN_variant) : name;
+        if (name && strcmp(name, base) != 0)
+            return "1x";
+        name = base;
+    }
+    return name && *name ? name : "1x";
+}
+
+/* Above count lines; room holds GPB_FLAGS_MOST bytes. */
+static const char *gpb_head(const gpb_table *table, const gpb_line *lines, size_t count, int cell,
+                            char *room)
+{
+    switch (cell) {
+    case GPB_CELL_MEDIAN: return "median";
+    case GPB_CELL_SPREAD: return table->many_runs ? "range" : "ci95";
+    case GPB_CELL_BYTES: return table->bytes_head;
+    case GPB_CELL_FLOPS: return table->flops_head;
+    case GPB_CELL_PEAK: return "peak";
+    case GPB_CELL_P95: return "p95";
+    case GPB_CELL_FLAGS: return "flags";
+    case GPB_CELL_FACTOR:
+        snprintf(room, GPB_FLAGS_MOST, "vs %s", gpb_base_name(lines, count));
+        return room;
+    default: return gpb_column_names[gpb_identity_columns[cell]];
+    }
+}
+
+static int gpb_is_heading(const gpb_table *table, int cell)
+{
+    return table->sections && (cell == GPB_CELL_PCI || cell == GPB_CELL_CASE ||
+                               cell == GPB_CELL_DTYPE || cell == GPB_CELL_MODE);
+}
+
+/* The reason of a failure is longer than any screen: it widens nothing. */
+static void gpb_measure_widths(gpb_table *table)
+{
+    char room[GPB_FLAGS_MOST];
+    int cell;
+    size_t i;
+    for (cell = 0; cell < GPB_CELL_COUNT; cell++) {
+        int head = (int)strlen(gpb_head(table, table->lines, table->count, cell, room)), *width;
+        width = &table->widths[cell];
+        *width = 0;
+        if (gpb_is_heading(table, cell) || (cell == GPB_CELL_PCI && !table->many_devices))
+            continue;
+        for (i = 0; i < table->count; i++) {
+            const gpb_line *line = &table->lines[i];
+            int length = cell == GPB_CELL_FLAGS && !gpb_line_is_ok(line)
+                             ? 1
+                             : (int)strlen(gpb_cell(table, line, cell, room));
+            if (length > *width)
+                *width = length;
+        }
+        if (*width > 0 && *width < head)
+            *width = head;
+    }
+}
+
+static void gpb_print_cell(FILE *file, const gpb_table *table, int cell, const char *text)
+{
+    int width = table->widths[cell];
+    if (width == 0)
+        return;
+    if (cell == GPB_CELL_FLAGS)
+        fputs(text, file);
+    else if (cell < GPB_CELL_MEDIAN)
+        fprintf(file, "%-*s  ", width, *text ? text : "-");
+    else
+        fprintf(file, "%*s  ", width, *text ? text : "-");
+}
+
+static void gpb_print_line(FILE *file, const gpb_table *table, const gpb_line *line)
+{
+    char room[GPB_FLAGS_MOST];
+    int cell;
+    for (cell = 0; cell < GPB_CELL_COUNT; cell++)
+        gpb_print_cell(file, table, cell, gpb_cell(table, line, cell, room));
+    putc('\n', file);
+}
+
+/* Over the lines that it stands in front of. */
+static void gpb_print_head(FILE *file, const gpb_table *table, const gpb_line *lines, size_t count)
+{
+    char room[GPB_FLAGS_MOST];
+    const char *between = "";
+    int cell;
+    size_t i;
+    if (table->sections) {
+        putc('\n', file);
+        for (i = 0; i < GPB_COUNT_OF(gpb_section_columns); i++) {
+            const char *text = gpb_text(lines[0].row, gpb_section_columns[i]);
+            if (!*text || (gpb_section_columns[i] == GPB_COLUMN_pci && !table->many_devices))
+                continue;
+            fprintf(file, "%s%s", between, text);
+            between = " ";
+        }
+        putc('\n', file);
+    }
+    for (cell = 0; cell < GPB_CELL_COUNT; cell++)
+        gpb_print_cell(file, table, cell, gpb_head(table, lines, count, cell, room));
+    putc('\n', file);
+}
+
+static int gpb_same_section(const gpb_line *a, const gpb_line *b)
+{
+    return gpb_compare_columns(a->row, b->row, gpb_section_columns,
+                               GPB_COUNT_OF(gpb_section_columns)) == 0;
+}
+
+static size_t gpb_count_sections(const gpb_table *table)
+{
+    size_t sections = 1, i;
+    for (i = 1; i < table->count; i++)
+        sections += !gpb_same_section(&table->lines[i - 1], &table->lines[i]);
+    return sections;
+}
+
+static int gpb_table_width(const gpb_table *table)
+{
+    int cell, width = -2;
+    for (cell = 0; cell < GPB_CELL_COUNT; cell++)
+        width += table->widths[cell] ? table->widths[cell] + 2 : 0;
+    return width;
+}
+
+/* On a terminal too narrow for whole lines, what many lines share becomes a
+ * heading, and then the p95 goes, which the CSV has. */
+static void gpb_fit_table(gpb_table *table, int columns)
+{
+    gpb_measure_widths(table);
+    if (columns == 0 || gpb_table_width(table) <= columns)
+        return;
+    qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_sections);
+    table->sections = 3 * gpb_count_sections(table) <= table->count;
+    if (!table->sections)
+        qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_lines);
+    gpb_measure_widths(table);
+    if (gpb_table_width(table) > columns)
+        table->widths[GPB_CELL_P95] = 0;
+}
+
+/* From the sorted rows to lines; groups side by side. */
+static void gpb_gather_lines(const gpubench *bench, gpb_table *table)
+{
     size_t rows = bench->row_count, first, end, i;
     double *values = (double *)gpb_must(malloc((rows + 1) * sizeof *values));
     const gpb_row **sorted =
         (const gpb_row **)gpb_must(malloc((rows + 1) * sizeof *sorted));
-    for (i = 0; i < rows; i++) {
+    table->lines = (gpb_line *)gpb_must(malloc((rows + 1) * sizeof *table->lines));
+    for (i = 0; i < rows; i++)
         sorted[i] = &bench->rows[i];
-        gpb_widen_columns(sorted[i], widths);
-    }
     qsort(sorted, rows, sizeof *sorted, gpb_compare_rows);
-    if (rows > 0)
-        fprintf(file, "%s on %s\n", bench->suite,
-                gpb_text(&bench->rows[0], GPB_COLUMN_device));
-    gpb_print_head(file, widths, bench->settings.runs > 1);
     for (first = 0; first < rows; first = end) {
-        gpb_line line;
         for (end = first + 1; end < rows; end++)
             if (gpb_compare_cases(sorted[first], sorted[end]) != 0)
                 break;
-        line = gpb_summarize(sorted + first, end - first, values);
-        gpb_print_line(file, &line, widths);
+        table->lines[table->count] = gpb_summarize(sorted + first, end - first, values);
+        table->lines[table->count++].rank = gpb_rank_of(bench, sorted[first]);
     }
     free(sorted);
     free(values);
+}
+
+static void gpb_work_on_groups(gpb_table *table)
+{
+    gpb_line *lines = table->lines;
+    size_t first, end;
+    for (first = 0; first < table->count; first = end) {
+        for (end = first + 1; end < table->count; end++)
+            if (gpb_compare_groups(lines[first].row, lines[end].row) != 0)
+                break;
+        qsort(lines + first, end - first, sizeof *lines, gpb_compare_ranks);
+        gpb_compare_variants(lines + first, end - first);
+        gpb_choose_units(lines + first, end - first);
+    }
+}
+
+/* What has no time or no factor comes last. */
+static void gpb_sort_lines(gpb_table *table, const char *by)
+{
+    size_t i;
+    for (i = 0; i < table->count && strcmp(by, "name") != 0; i++) {
+        gpb_line *line = &table->lines[i];
+        if (!strcmp(by, "time"))
+            line->key = gpb_line_has_time(line) ? line->median_us : 1e300;
+        else if (!strcmp(by, "factor"))
+            line->key = line->base ? -line->factor : 0;
+        else
+            line->key = (double)line->rank;
+    }
+    qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_lines);
+}
+
+static void gpb_note_differences(gpb_table *table)
+{
+    size_t i;
+    for (i = 1; i < table->count; i++) {
+        const gpb_row *a = table->lines[0].row, *b = table->lines[i].row;
+        table->many_modes |= strcmp(gpb_text(a, GPB_COLUMN_mode), gpb_text(b, GPB_COLUMN_mode));
+        table->many_devices |= strcmp(gpb_text(a, GPB_COLUMN_pci), gpb_text(b, GPB_COLUMN_pci));
+    }
+}
+
+/* For so many columns; 0: as many as it takes. */
+static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
+{
+    gpb_table table;
+    size_t first, end;
+    memset(&table, 0, sizeof table);
+    table.many_runs = bench->settings.runs > 1;
+    gpb_gather_lines(bench, &table);
+    gpb_work_on_groups(&table);
+    gpb_judge_all(&table);
+    gpb_note_differences(&table);
+    gpb_choose_rates(&table);
+    gpb_find_common_flags(&table);
+    gpb_sort_lines(&table, bench->settings.sort);
+    gpb_fit_table(&table, columns);
+    if (bench->row_count > 0)
+        fprintf(file, "%s on %s\n", bench->suite,
+                gpb_text(&bench->rows[0], GPB_COLUMN_device));
+    for (first = 0; first < table.count; first = end) {
+        end = table.sections ? first + 1 : table.count;
+        while (end < table.count && gpb_same_section(&table.lines[first], &table.lines[end]))
+            end++;
+        gpb_print_head(file, &table, table.lines + first, end - first);
+        for (; first < end; first++)
+            gpb_print_line(file, &table, &table.lines[first]);
+    }
+    if (*table.common)
+        fprintf(file, "\nflags of every row: %s\n", table.common);
+    gpb_print_verdicts(file, &table);
+    free(table.verdicts);
+    free(table.lines);
+}
+
+/* Of a terminal; elsewhere each line is whole, for whatever reads it. */
+static int gpb_columns_of(FILE *file)
+{
+    struct winsize size;
+    memset(&size, 0, sizeof size);
+    if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+static void gpb_print_table(const gpubench *bench, FILE *file)
+{
+    gpb_print_fitted(bench, file, gpb_columns_of(file));
 }
 
 /* ==== processes =========================================================== */
@@ -5378,6 +6256,7 @@ static int gpb_start_rows(gpubench *bench)
     if (gpb_open_journal(bench) != 0)
         return -1;
     gpb_prepare_restart(bench, bench->is_child ? bench->run : 0);
+    gpb_begin_progress(bench);
     gpb_guard_start(bench);
     return 0;
 }
@@ -5548,6 +6427,8 @@ static int gpb_write_rows(const gpubench *bench, FILE *file)
 static int gpb_rows_fill_stdout(const gpubench *bench)
 {
     struct stat rows, output;
+    if (bench->settings.json && !strcmp(bench->settings.json, "-"))
+        return 1;
     if (!bench->settings.csv)
         return 0;
     if (gpb_csv_stream(bench->settings.csv) == STDOUT_FILENO)
@@ -5565,8 +6446,7 @@ static int gpb_report(gpubench *bench)
     int lost = bench->journal.error != 0;
     if (bench->row_count == 0)
         return 2; /* said before; an empty file would replace a good one */
-    if (!bench->settings.quiet && isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    gpb_clear_progress();
     if (!bench->settings.quiet) {
         gpb_print_table(bench, table);
         if (fflush(table) != 0 || ferror(table)) {
@@ -5576,10 +6456,27 @@ static int gpb_report(gpubench *bench)
     }
     if (bench->journal.error)
         gpb_tell_journal_error(bench);
+    lost |= gpb_finish_json(bench) != 0;
     if (lost)
         (void)gpb_write_rows(bench, stderr);
     lost |= gpb_finish_samples(bench) != 0;
     return lost ? 2 : bench->failed ? 1 : 0;
+}
+
+/* Which process of how many begins; the earlier ones took took_s. */
+static void gpb_show_runs(const gpubench *bench, uint64_t run, double took_s)
+{
+    char text[32];
+    if (!gpb_shows_progress(bench))
+        return;
+    gpb_format_time_left(run > 1 ? gpb_time_left(took_s, (double)(run - 1),
+                                                 (double)bench->settings.runs, 0, 0)
+                                 : -1, text);
+    gpb_clear_progress();
+    fprintf(stderr, "[run %llu of %llu%s]", (unsigned long long)run,
+            (unsigned long long)bench->settings.runs, text);
+    fflush(stderr);
+    gpb_progress_stands = 1;
 }
 
 /* --runs N: never returns. What some runs measured is kept though others could
@@ -5587,6 +6484,7 @@ static int gpb_report(gpubench *bench)
 static void gpb_run_processes(gpubench *bench)
 {
     uint64_t run;
+    double began_s;
     int worst = 0, status;
     if (bench->restart.why_not) {
         gpb_message(bench, "--runs: cannot start afresh: %s", bench->restart.why_not);
@@ -5600,7 +6498,9 @@ static void gpb_run_processes(gpubench *bench)
     if (gpb_open_journal(bench) != 0)
         exit(2);
     gpb_change_interrupts(SIG_DFL, gpb_interrupt);
+    began_s = gpb_now_s();
     for (run = 1; run <= bench->settings.runs && worst < 2 && !gpb_interrupted; run++) {
+        gpb_show_runs(bench, run, gpb_now_s() - began_s);
         status = gpb_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
@@ -5638,11 +6538,13 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--seed", "N", "for the inputs and the order of the cases (default 1)"},
     {"--campaign", "NAME", "what the CSV calls this sitting (default: its start)"},
     {"--csv", "FILE|-", "write each row there when it is measured; - is standard output"},
+    {"--json", "FILE|-", "write the same rows there as an array of objects"},
     {"--samples", "FILE", "write every sample there as CSV, in the order of measuring"},
     {"--energy", NULL, "millijoules per execution, some 3 s more for each case"},
     {"--timeout", "SECONDS",
      "give up on a case's setup, run or verify after this long (default 60)"},
     {"--no-verify", NULL, "skip verify; rows that it would have judged are flagged unverified"},
+    {"--sort", "KEY", "the table's order: name, time, factor or queued (default name)"},
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
 
@@ -5723,6 +6625,20 @@ static void gpb_take_modes(gpubench *bench, const char *text)
     }
 }
 
+static void gpb_take_sort(gpubench *bench, const char *text)
+{
+    static const char *const orders[] = {"name", "time", "factor", "queued"};
+    size_t i;
+    if (!text)
+        return;
+    for (i = 0; i < GPB_COUNT_OF(orders); i++)
+        if (!strcmp(text, orders[i])) {
+            bench->settings.sort = text;
+            return;
+        }
+    gpubench_usage_error(bench, "--sort '%s': wants name, time, factor or queued", text);
+}
+
 static void gpb_take_filter(gpubench *bench)
 {
     char why[128];
@@ -5796,6 +6712,7 @@ static void gpb_default_settings(gpb_settings *settings)
 {
     memset(settings, 0, sizeof *settings);
     settings->device = "auto";
+    settings->sort = "name";
     settings->precision = 0.5;
     settings->timeout_s = 60;
     settings->min_samples = 30;
@@ -5814,6 +6731,22 @@ static const char *gpb_given(const char **given, const char *name)
     return NULL;
 }
 
+/* Two outputs that are one file would leave neither. */
+static void gpb_check_json(gpubench *bench)
+{
+    const gpb_settings *settings = &bench->settings;
+    const char *json = settings->json;
+    if (!json)
+        return;
+    if (settings->profile)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --json");
+    if (settings->csv && (!strcmp(json, settings->csv) ||
+                          (!strcmp(json, "-") && gpb_csv_stream(settings->csv) == STDOUT_FILENO)))
+        gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
+    if (settings->samples && !strcmp(json, settings->samples))
+        gpubench_usage_error(bench, "--json '%s': --samples writes there", json);
+}
+
 static void gpb_take_settings(gpubench *bench, const char **given)
 {
     gpb_settings *settings = &bench->settings;
@@ -5825,6 +6758,7 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
     settings->samples = gpb_given(given, "--samples");
+    settings->json = gpb_given(given, "--json");
     settings->campaign = gpb_given(given, "--campaign");
     if (settings->campaign && (!*settings->campaign || strlen(settings->campaign) > 63))
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
@@ -5833,6 +6767,7 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->max_time_s = gpb_choose_backend(settings) == &gpb_host_backend ? 0.25 : 1;
     settings->warmup = gpb_choose_backend(settings) == &gpb_host_backend ? 1 : 5;
     gpb_take_modes(bench, gpb_given(given, "--mode"));
+    gpb_take_sort(bench, gpb_given(given, "--sort"));
     gpb_take_number(bench, "--precision", gpb_given(given, "--precision"), 100,
                     &settings->precision);
     settings->precision /= 100;
@@ -5860,6 +6795,7 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         settings->min_samples = settings->max_samples;
     if (settings->max_samples < settings->min_samples)
         settings->max_samples = settings->min_samples;
+    gpb_check_json(bench);
     if (settings->profile && settings->csv)
         gpubench_usage_error(bench, "--profile measures nothing: it does not go with --csv");
     if (settings->profile && settings->samples)
@@ -5990,6 +6926,8 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
         gpb_try_path(bench);
     if (!bench->refused)
         gpb_open_samples(bench);
+    if (!bench->refused)
+        gpb_open_json(bench);
     if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
         gpb_run_processes(bench);
@@ -6166,6 +7104,8 @@ static void gpb_free(gpubench *bench)
     gpb_index_free(&bench->row_keys);
     free(bench->samples_path);
     free(bench->samples_temporary);
+    free(bench->json_path);
+    free(bench->json_temporary);
     free(bench->items);
     free(bench->rows);
     gpb_free_journal(bench);
