@@ -210,7 +210,7 @@ $(BUILD)/flags: FORCE
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
   optimizer parallel suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table
 TESTS := build/tests
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device

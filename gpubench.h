@@ -4416,7 +4416,17 @@ static void gpb_consider_stopping(gpubench *bench, gpb_live *live,
                                             : NULL;
 }
 
-/* What stands on the terminal's last line without an end. */
+/* How wide the terminal is; 0: it is none, or does not say. */
+static int gpb_columns_of(FILE *file)
+{
+    struct winsize size;
+    memset(&size, 0, sizeof size);
+    if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* Something stands on the terminal's last line, without an end. */
 static int gpb_progress_stands;
 
 static void gpb_clear_progress(void)
@@ -4467,7 +4477,8 @@ static void gpb_show_progress(gpubench *bench, const gpb_live *live, size_t toge
 {
     gpb_progress *progress = &bench->progress;
     double now = gpb_now_s(), left = -1;
-    char text[32];
+    char text[32], line[256];
+    int columns;
     if (progress->rows != bench->row_count) {
         progress->rows = bench->row_count;
         progress->row_s = now;
@@ -4481,9 +4492,13 @@ static void gpb_show_progress(gpubench *bench, const gpb_live *live, size_t toge
                              (double)bench->most_rows - (double)progress->began_rows,
                              now - progress->row_s, (double)together);
     gpb_format_time_left(left, text);
-    fprintf(stderr, "\r\033[K[%llu of %llu done%s] %s: %llu samples",
-            (unsigned long long)bench->row_count, (unsigned long long)bench->most_rows, text,
-            live->item->key, (unsigned long long)live->count);
+    snprintf(line, sizeof line, "[%llu of %llu done%s] %s: %llu samples",
+             (unsigned long long)bench->row_count, (unsigned long long)bench->most_rows, text,
+             live->item->key, (unsigned long long)live->count);
+    columns = gpb_columns_of(stderr);
+    if (columns > 0 && columns < (int)sizeof line)
+        line[columns - 1] = '\0'; /* of two lines only the second could be cleared */
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     gpb_progress_stands = 1;
 }
@@ -5463,29 +5478,36 @@ typedef struct gpb_table {
     size_t verdict_count;
 } gpb_table;
 
+static int gpb_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Of texts of digits; those of one value, with more or fewer zeros in front, are equal. */
+static int gpb_compare_digits(const char *a, const char *b)
+{
+    size_t width, other;
+    a += strspn(a, "0"), b += strspn(b, "0");
+    width = strspn(a, "0123456789"), other = strspn(b, "0123456789");
+    return width == other ? strncmp(a, b, width) : width < other ? -1 : 1;
+}
+
 /* As strcmp, but whole numbers are ordered by value, so that t=512 stands in
- * front of t=1024. Digits behind a point are a fraction's. */
+ * front of t=1024. What follows a number and a point is its fraction. */
 static int gpb_compare_natural(const char *a, const char *b)
 {
-    static const char digits[] = "0123456789";
-    const char *left = a, *right = b;
-    while (*left && *right) {
-        size_t width = strspn(left, digits), other = strspn(right, digits);
-        if (width == 0 || other == 0 || (left > a && left[-1] == '.')) {
-            if (*left != *right)
-                return (unsigned char)*left < (unsigned char)*right ? -1 : 1;
-            left++, right++;
-            continue;
-        }
-        for (; width > 1 && *left == '0'; width--)
-            left++;
-        for (; other > 1 && *right == '0'; other--)
-            right++;
-        if (width != other || strncmp(left, right, width) != 0)
-            return width != other ? (width < other ? -1 : 1) : strncmp(left, right, width);
-        left += width, right += other;
-    }
-    return *left || *right ? (*left ? 1 : -1) : strcmp(a, b);
+    size_t at = 0;
+    int order = 0;
+    while (a[at] && a[at] == b[at])
+        at++;
+    if (a[at] == b[at])
+        return 0;
+    while (at > 0 && gpb_is_digit(a[at - 1])) /* to where the number begins */
+        at--;
+    if (gpb_is_digit(a[at]) && gpb_is_digit(b[at]) &&
+        !(at > 1 && a[at - 1] == '.' && gpb_is_digit(a[at - 2])))
+        order = gpb_compare_digits(a + at, b + at);
+    return order ? order : strcmp(a, b);
 }
 
 static int gpb_compare_columns(const gpb_row *a, const gpb_row *b, const int *columns,
@@ -5494,7 +5516,8 @@ static int gpb_compare_columns(const gpb_row *a, const gpb_row *b, const int *co
     int order = 0;
     size_t i;
     for (i = 0; i < count && order == 0; i++)
-        order = gpb_compare_natural(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
+        if (a->fields[columns[i]] || b->fields[columns[i]])
+            order = gpb_compare_natural(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
     return order;
 }
 
@@ -5581,8 +5604,8 @@ static double gpb_spread_of(const gpb_row *row, const gpubench_statistics *runs)
     double width = runs->max - runs->min;
     if (runs->count == 1)
         width = gpb_number(row, GPB_COLUMN_ci95_high_us) - gpb_number(row, GPB_COLUMN_ci95_low_us);
-    if (runs->count == 0 || !(runs->median > 0) ||
-        (runs->count == 1 && !strcmp(gpb_text(row, GPB_COLUMN_samples), "1")))
+    if (!(runs->median > 0) || (runs->count == 1 && (!row->fields[GPB_COLUMN_ci95_high_us] ||
+                                                     gpb_number(row, GPB_COLUMN_samples) == 1)))
         return -1;
     return width / runs->median;
 }
@@ -5636,10 +5659,12 @@ static size_t gpb_rank_of(const gpubench *bench, const gpb_row *row)
 
 static const char *const gpb_time_units[] = {"ns", "us", "ms", "s"};
 
-/* How many decimals show so many significant digits of a value above 0. */
+/* How many decimals show so many significant digits of a value above 0, which
+ * rounding to them may lift to the next power of ten. */
 static int gpb_decimals(double value, int digits)
 {
     int decimals = digits - 1;
+    value *= digits < 4 ? 1.0005 : 1.00005;
     for (; value >= 10; value /= 10)
         decimals--;
     for (; value < 1 && decimals < 15; value *= 10)
@@ -5907,7 +5932,7 @@ static void gpb_format_time(const gpb_line *line, double us, char *text, size_t 
 
 static void gpb_format_part(double part, const char *unit, int most_decimals, char *text)
 {
-    int decimals = part > 0 ? gpb_decimals(part, 3) : 0;
+    int decimals = part > 0 ? gpb_decimals(part, 3) : 2;
     gpb_format_fixed(part, decimals < most_decimals ? decimals : most_decimals, text, 64);
     strcat(text, unit);
 }
@@ -5962,10 +5987,10 @@ static const char *gpb_base_name(const gpb_line *lines, size_t count)
     for (i = 0; i < count; i++) {
         const char *base = lines[i].base ? gpb_text(lines[i].base, GPB_COLUMN_variant) : name;
         if (name && strcmp(name, base) != 0)
-            return "1x";
+            return "first";
         name = base;
     }
-    return name && *name ? name : "1x";
+    return name && *name ? name : "first";
 }
 
 /* Above count lines; room holds GPB_FLAGS_MOST bytes. */
@@ -6007,9 +6032,9 @@ static void gpb_measure_widths(gpb_table *table)
             continue;
         for (i = 0; i < table->count; i++) {
             const gpb_line *line = &table->lines[i];
-            int length = cell == GPB_CELL_FLAGS && !gpb_line_is_ok(line)
-                             ? 1
-                             : (int)strlen(gpb_cell(table, line, cell, room));
+            int length = (int)strlen(gpb_cell(table, line, cell, room));
+            if (cell == GPB_CELL_FLAGS && !gpb_line_is_ok(line))
+                length = length > 0;
             if (length > *width)
                 *width = length;
         }
@@ -6018,17 +6043,27 @@ static void gpb_measure_widths(gpb_table *table)
     }
 }
 
+/* Of the cells in front of end, with what stands between them. */
+static int gpb_table_width(const gpb_table *table, int end)
+{
+    int cell, width = 0;
+    for (cell = 0; cell < end; cell++)
+        if (table->widths[cell] > 0)
+            width += table->widths[cell] + (width > 0 ? 2 : 0);
+    return width;
+}
+
+/* An empty cell is a dash, for whoever counts the fields of a line; the flags,
+ * at its end, are nothing then. */
 static void gpb_print_cell(FILE *file, const gpb_table *table, int cell, const char *text)
 {
-    int width = table->widths[cell];
-    if (width == 0)
+    const int is_first = table->widths[cell] == gpb_table_width(table, cell + 1);
+    if (table->widths[cell] == 0 || (cell == GPB_CELL_FLAGS && !*text))
         return;
-    if (cell == GPB_CELL_FLAGS)
-        fputs(text, file);
-    else if (cell < GPB_CELL_MEDIAN)
-        fprintf(file, "%-*s  ", width, *text ? text : "-");
-    else
-        fprintf(file, "%*s  ", width, *text ? text : "-");
+    fprintf(file, "%s%*s", is_first ? "" : "  ",
+            cell == GPB_CELL_FLAGS ? 0
+                                   : table->widths[cell] * (cell < GPB_CELL_MEDIAN ? -1 : 1),
+            *text ? text : "-");
 }
 
 static void gpb_print_line(FILE *file, const gpb_table *table, const gpb_line *line)
@@ -6077,27 +6112,19 @@ static size_t gpb_count_sections(const gpb_table *table)
     return sections;
 }
 
-static int gpb_table_width(const gpb_table *table)
-{
-    int cell, width = -2;
-    for (cell = 0; cell < GPB_CELL_COUNT; cell++)
-        width += table->widths[cell] ? table->widths[cell] + 2 : 0;
-    return width;
-}
-
 /* On a terminal too narrow for whole lines, what many lines share becomes a
  * heading, and then the p95 goes, which the CSV has. */
 static void gpb_fit_table(gpb_table *table, int columns)
 {
     gpb_measure_widths(table);
-    if (columns == 0 || gpb_table_width(table) <= columns)
+    if (columns == 0 || gpb_table_width(table, GPB_CELL_COUNT) <= columns)
         return;
     qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_sections);
     table->sections = 3 * gpb_count_sections(table) <= table->count;
     if (!table->sections)
         qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_lines);
     gpb_measure_widths(table);
-    if (gpb_table_width(table) > columns)
+    if (gpb_table_width(table, GPB_CELL_COUNT) > columns)
         table->widths[GPB_CELL_P95] = 0;
 }
 
@@ -6196,16 +6223,7 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     free(table.lines);
 }
 
-/* Of a terminal; elsewhere each line is whole, for whatever reads it. */
-static int gpb_columns_of(FILE *file)
-{
-    struct winsize size;
-    memset(&size, 0, sizeof size);
-    if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) != 0)
-        return 0;
-    return size.ws_col;
-}
-
+/* Where there is no terminal each line is whole, for whatever reads it. */
 static void gpb_print_table(const gpubench *bench, FILE *file)
 {
     gpb_print_fitted(bench, file, gpb_columns_of(file));
@@ -6732,18 +6750,22 @@ static const char *gpb_given(const char **given, const char *name)
 }
 
 /* Two outputs that are one file would leave neither. */
-static void gpb_check_json(gpubench *bench)
+static void gpb_check_outputs(gpubench *bench)
 {
     const gpb_settings *settings = &bench->settings;
-    const char *json = settings->json;
-    if (!json)
-        return;
-    if (settings->profile)
-        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --json");
-    if (settings->csv && (!strcmp(json, settings->csv) ||
-                          (!strcmp(json, "-") && gpb_csv_stream(settings->csv) == STDOUT_FILENO)))
+    const char *csv = settings->csv, *json = settings->json, *samples = settings->samples;
+    const char *const outputs[][2] = {{"--csv", csv}, {"--json", json}, {"--samples", samples}};
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(outputs); i++)
+        if (settings->profile && outputs[i][1])
+            gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
+                                 outputs[i][0]);
+    if (csv && samples && !strcmp(csv, samples))
+        gpubench_usage_error(bench, "--samples '%s': --csv writes there", samples);
+    if (csv && json && (!strcmp(csv, json) || (!strcmp(json, "-") &&
+                                               gpb_csv_stream(csv) == STDOUT_FILENO)))
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (settings->samples && !strcmp(json, settings->samples))
+    if (json && samples && !strcmp(json, samples))
         gpubench_usage_error(bench, "--json '%s': --samples writes there", json);
 }
 
@@ -6795,13 +6817,7 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         settings->min_samples = settings->max_samples;
     if (settings->max_samples < settings->min_samples)
         settings->max_samples = settings->min_samples;
-    gpb_check_json(bench);
-    if (settings->profile && settings->csv)
-        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --csv");
-    if (settings->profile && settings->samples)
-        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --samples");
-    if (settings->csv && settings->samples && !strcmp(settings->csv, settings->samples))
-        gpubench_usage_error(bench, "--samples '%s': --csv writes there", settings->samples);
+    gpb_check_outputs(bench);
     gpb_take_filter(bench);
 }
 

@@ -296,7 +296,7 @@ static void the_table_has_no_colours(void **state)
     outcome result = RUN("host", QUICK);
     (void)state;
     support_expect_status(&result, 0);
-    support_expect_text(result.out, "median us");
+    support_expect_text(result.out, " median ");
     support_expect_text(result.out, "fast");
     support_expect_no_text(result.out, "\033");
     support_expect_no_text(result.err, "\033");

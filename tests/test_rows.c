@@ -90,7 +90,7 @@ static void expect_survived_in(int variant, const char *program, const char *fau
     result = RUN(program, "--fault", fault, "--stage", stage, "--runs", runs, "--csv", csv,
                  "--timeout", timeout, QUICK);
     support_expect_status(&result, 1);
-    support_expect_text(result.out, "median us");
+    support_expect_text(result.out, " median ");
     support_expect_text(result.err, ": failed: ");
     expect_rows(csv, variant & SEVERAL_RUNS ? 2 * CASES : CASES, reason);
     expect_alone(csv);
@@ -601,7 +601,7 @@ static void a_late_usage_error_keeps_the_rows(void **state)
     result = RUN("rows", "--late", "usage", "--runs", "2", "--csv", csv, QUICK);
     support_expect_status(&result, 2);
     expect_rows(csv, CASES, NULL); /* the second run would be refused as well */
-    support_expect_text(result.out, "median us");
+    support_expect_text(result.out, " median ");
     support_free_outcome(&result);
 }
 
@@ -640,7 +640,7 @@ static void a_full_disk_loses_nothing(void **state)
         if (variant & OLD_FILE)
             expect_content(csv, old_text);
         if (!(variant & QUIET))
-            support_expect_text(result.out, "median us");
+            support_expect_text(result.out, " median ");
         rows = strstr(result.err, "schema,suite,"); /* all of them, for whoever needs them */
         assert_non_null(rows);
         *strstr(rows, "status=2") = '\0';

@@ -1,5 +1,5 @@
 /* Samples in the order of measuring: in the handle, in the file of --samples,
- * as a drift that a row tells; and the table of many rows. */
+ * as a drift that a row tells. */
 #define _GNU_SOURCE
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
@@ -137,6 +137,18 @@ static void a_sample_that_is_no_number_fails_its_case(void **state)
     assert_int_equal(gpubench_close(bench), 1);
 }
 
+/* It is below the clock's step, and no time. */
+static void a_median_of_0_fails(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(zero, "--max-samples", "6", "--max-time", "0.01");
+    (void)state;
+    queue(bench, "zero");
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "failed");
+    expect_cell(bench, 0, "ci95_low_us", "");
+    gpubench_close(bench);
+}
+
 /* ---- the file of --samples ---- */
 
 static const char header[] =
@@ -260,133 +272,6 @@ static void a_link_is_followed(void **state)
     unlink(file);
 }
 
-/* ---- the table ---- */
-
-static gpb_row *add_row(gpubench *bench, const char *name, uint64_t run, double median_us)
-{
-    gpb_row *row = gpb_new_row(bench);
-    gpb_set_text(row, GPB_COLUMN_suite, "test");
-    gpb_set_text(row, GPB_COLUMN_case, name);
-    gpb_set_text(row, GPB_COLUMN_mode, "cold");
-    gpb_set_count(row, GPB_COLUMN_run, run);
-    gpb_set_text(row, GPB_COLUMN_status, "ok");
-    gpb_set_number(row, GPB_COLUMN_median_us, median_us);
-    gpb_set_number(row, GPB_COLUMN_p95_us, median_us);
-    return row;
-}
-
-static char *table_of(const gpubench *bench)
-{
-    const char *path = support_path("table.txt");
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    gpb_print_table(bench, file);
-    assert_int_equal(fclose(file), 0);
-    return support_read(path);
-}
-
-/* Interleaved runs of cases that are not in order; the worst status is told. */
-static void the_table_gathers_the_runs_of_a_case(void **state)
-{
-    gpubench *bench = OPEN("--runs", "1");
-    char *table;
-    gpb_row *failed;
-    (void)state;
-    add_row(bench, "b", 1, 20);
-    add_row(bench, "a", 1, 10);
-    add_row(bench, "c", 1, 7);
-    add_row(bench, "b", 2, 30);
-    add_row(bench, "a", 2, 11);
-    failed = add_row(bench, "c", 2, 7);
-    gpb_set_text(failed, GPB_COLUMN_status, "oom");
-    gpb_set_text(failed, GPB_COLUMN_median_us, "");
-    add_row(bench, "b", 3, 22);
-    add_row(bench, "a", 3, 12);
-    add_row(bench, "c", 3, 7);
-    table = table_of(bench);
-    assert_string_equal(strchr(strchr(table, '\n') + 1, '\n') + 1,
-                        "a     cold       11.000   18.18%      11.000                           \n"
-                        "b     cold       22.000   45.45%      22.000                           \n"
-                        "c     cold          oom  \n");
-    free(table);
-    assert_int_equal(gpubench_close(bench), 2);
-}
-
-/* It is below the clock's step, and no time. */
-static void a_median_of_0_has_no_spread(void **state)
-{
-    gpubench *bench = OPEN_SCRIPTED(zero, "--max-samples", "6", "--max-time", "0.01");
-    char *table;
-    (void)state;
-    queue(bench, "zero");
-    gpubench_run(bench);
-    table = table_of(bench);
-    support_expect_no_text(table, "inf");
-    support_expect_no_text(table, "nan");
-    support_expect_no_text(strchr(table, '\n') + 1, "%");
-    expect_cell(bench, 0, "status", "failed");
-    expect_cell(bench, 0, "ci95_low_us", "");
-    free(table);
-    gpubench_close(bench);
-}
-
-/* Each of these would take minutes if the framework looked at all rows for each. */
-enum { MANY = 20000 };
-
-static void name_case(size_t i, char *name)
-{
-    sprintf(name, "case.%zu", i * 7919 % MANY);
-}
-
-static void many_cases_are_queued_and_found(void **state)
-{
-    gpubench *bench = OPEN("--list");
-    char name[32];
-    size_t i;
-    (void)state;
-    for (i = 0; i < MANY; i++) {
-        name_case(i, name);
-        queue(bench, name);
-    }
-    assert_int_equal(bench->item_count, MANY);
-    for (i = 0; i < MANY; i++) {
-        add_row(bench, bench->items[i].one.name, 1, 1 + (double)i);
-        assert_ptr_equal(gpb_find_row(bench, &bench->items[i], GPUBENCH_COLD),
-                         &bench->rows[i]);
-        assert_null(gpb_find_row(bench, &bench->items[i], GPUBENCH_HOT));
-        assert_int_equal(gpb_first_of_group(bench, i), i);
-    }
-    assert_false(bench->refused);
-    name_case(MANY / 2, name);
-    queue(bench, name);
-    assert_true(bench->refused);
-    assert_int_equal(gpubench_close(bench), 2);
-}
-
-static void many_rows_make_a_table(void **state)
-{
-    gpubench *bench = OPEN("--runs", "1");
-    char *table, *at, name[32];
-    size_t i, lines = 0;
-    uint64_t run;
-    double start;
-    (void)state;
-    for (run = 1; run <= 5; run++)
-        for (i = 0; i < MANY; i++) {
-            name_case(i, name);
-            add_row(bench, name, run, 100 + (double)run);
-        }
-    start = gpb_now_s();
-    table = table_of(bench);
-    print_message("# %d cases of five runs: %.2f s\n", MANY, gpb_now_s() - start);
-    for (at = table; (at = strchr(at, '\n')) != NULL; at++)
-        lines++;
-    assert_int_equal(lines, 2 + MANY);
-    assert_non_null(strstr(table, "case.0      cold      103.000    3.88%     103.000"));
-    free(table);
-    assert_int_equal(gpubench_close(bench), 2);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -394,15 +279,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_a_drift_none_is_told),
         cmocka_unit_test(waves_widen_the_interval),
         cmocka_unit_test(a_sample_that_is_no_number_fails_its_case),
+        cmocka_unit_test(a_median_of_0_fails),
         cmocka_unit_test(samples_are_written_in_order),
         cmocka_unit_test(samples_of_several_processes),
         cmocka_unit_test(nothing_measured_keeps_the_old_file),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(a_link_is_followed),
-        cmocka_unit_test(the_table_gathers_the_runs_of_a_case),
-        cmocka_unit_test(a_median_of_0_has_no_spread),
-        cmocka_unit_test(many_cases_are_queued_and_found),
-        cmocka_unit_test(many_rows_make_a_table),
     };
     (void)argc;
     support_start(argv[0]);
