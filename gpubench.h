@@ -5433,13 +5433,23 @@ static int gpb_measure_overhead(gpubench *bench)
 
 /* ==== the table =========================================================== */
 
+/* A row by what tells it from others, as one text: sorting many rows would fetch
+ * each column of each again and again. */
+typedef struct gpb_named {
+    const gpb_row *row;
+    char *names;        /* the variant last, which is all that a group's differ in */
+    size_t group_bytes; /* in front of it */
+} gpb_named;
+
 /* One line of the table: a row, or all runs of a case. */
 typedef struct gpb_line {
     const gpb_row *row; /* the first run's identity, the worst run's status */
+    gpb_named name;
     double median_us, p95_us;
     double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
     size_t runs;
+    int ok;      /* each of its runs */
     size_t rank; /* among the variants: which the program queued, or measured, first */
     const gpb_row *base; /* what factor is against; NULL: there is nothing to compare */
     double factor;       /* how many times as fast as base */
@@ -5510,41 +5520,38 @@ static int gpb_compare_natural(const char *a, const char *b)
     return order ? order : strcmp(a, b);
 }
 
-static int gpb_compare_columns(const gpb_row *a, const gpb_row *b, const int *columns,
-                               size_t count)
-{
-    int order = 0;
-    size_t i;
-    for (i = 0; i < count && order == 0; i++)
-        if (a->fields[columns[i]] || b->fields[columns[i]])
-            order = gpb_compare_natural(gpb_text(a, columns[i]), gpb_text(b, columns[i]));
-    return order;
-}
-
-/* Equal in all but the variant: what a factor compares. */
-static int gpb_compare_groups(const gpb_row *a, const gpb_row *b)
+static gpb_named gpb_name_row(const gpb_row *row)
 {
     static const int columns[] = {GPB_COLUMN_case, GPB_COLUMN_params, GPB_COLUMN_dtype,
                                   GPB_COLUMN_mode, GPB_COLUMN_suite, GPB_COLUMN_backend,
-                                  GPB_COLUMN_pci, GPB_COLUMN_uuid};
-    return gpb_compare_columns(a, b, columns, GPB_COUNT_OF(columns));
+                                  GPB_COLUMN_pci, GPB_COLUMN_uuid, GPB_COLUMN_variant};
+    gpb_named named = {row, NULL, 0};
+    size_t bytes = GPB_COUNT_OF(columns), used = 0, i;
+    for (i = 0; i < GPB_COUNT_OF(columns); i++)
+        bytes += strlen(gpb_text(row, columns[i]));
+    named.names = (char *)gpb_must(malloc(bytes));
+    for (i = 0; i < GPB_COUNT_OF(columns); i++) {
+        size_t length = strlen(gpb_text(row, columns[i]));
+        memcpy(named.names + used, gpb_text(row, columns[i]), length);
+        named.group_bytes = used;
+        used += length + 1;
+        named.names[used - 1] = i + 1 < GPB_COUNT_OF(columns) ? '\001' : '\0';
+    }
+    return named;
 }
 
-/* The runs of one case are equal. */
-static int gpb_compare_cases(const gpb_row *a, const gpb_row *b)
+/* Equal in all but the variant: what a factor compares. */
+static int gpb_same_group(const gpb_named *a, const gpb_named *b)
 {
-    static const int variant[] = {GPB_COLUMN_variant};
-    int order = gpb_compare_groups(a, b);
-    return order ? order : gpb_compare_columns(a, b, variant, 1);
+    return a->group_bytes == b->group_bytes && !memcmp(a->names, b->names, a->group_bytes);
 }
 
 /* Runs of one case in the order in which they were measured. */
 static int gpb_compare_rows(const void *left, const void *right)
 {
-    const gpb_row *a = *(const gpb_row *const *)left;
-    const gpb_row *b = *(const gpb_row *const *)right;
-    int order = gpb_compare_cases(a, b);
-    return order ? order : (a > b) - (a < b);
+    const gpb_named *a = (const gpb_named *)left, *b = (const gpb_named *)right;
+    int order = gpb_compare_natural(a->names, b->names);
+    return order ? order : (a->row > b->row) - (a->row < b->row);
 }
 
 static int gpb_compare_ranks(const void *left, const void *right)
@@ -5557,41 +5564,46 @@ static int gpb_compare_ranks(const void *left, const void *right)
 static int gpb_compare_lines(const void *left, const void *right)
 {
     const gpb_line *a = (const gpb_line *)left, *b = (const gpb_line *)right;
-    int order = (a->key > b->key) - (a->key < b->key);
-    if (order == 0)
-        order = gpb_compare_groups(a->row, b->row);
-    return order ? order : gpb_compare_ranks(left, right);
+    if (a->key < b->key || a->key > b->key)
+        return a->key < b->key ? -1 : 1;
+    if (gpb_same_group(&a->name, &b->name))
+        return gpb_compare_ranks(left, right);
+    return gpb_compare_natural(a->name.names, b->name.names);
 }
 
 static const int gpb_section_columns[] = {GPB_COLUMN_pci, GPB_COLUMN_case, GPB_COLUMN_dtype,
                                           GPB_COLUMN_mode};
 
-static int gpb_compare_sections(const void *left, const void *right)
+/* By what a heading says. */
+static int gpb_compare_headings(const gpb_line *a, const gpb_line *b)
 {
-    const gpb_line *a = (const gpb_line *)left, *b = (const gpb_line *)right;
-    int order = gpb_compare_columns(a->row, b->row, gpb_section_columns,
-                                    GPB_COUNT_OF(gpb_section_columns));
-    return order ? order : gpb_compare_lines(left, right);
+    int order = 0;
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_section_columns) && order == 0; i++)
+        order = gpb_compare_natural(gpb_text(a->row, gpb_section_columns[i]),
+                                    gpb_text(b->row, gpb_section_columns[i]));
+    return order;
 }
 
-static int gpb_line_is_ok(const gpb_line *line)
+static int gpb_compare_in_sections(const void *left, const void *right)
 {
-    return !strcmp(gpb_text(line->row, GPB_COLUMN_status), "ok");
+    int order = gpb_compare_headings((const gpb_line *)left, (const gpb_line *)right);
+    return order ? order : gpb_compare_lines(left, right);
 }
 
 static int gpb_line_has_time(const gpb_line *line)
 {
-    return gpb_line_is_ok(line) && line->median_us > 0;
+    return line->ok && line->median_us > 0;
 }
 
 /* Of the count runs of one case; values has room for as many. */
-static double gpb_median_of_runs(const gpb_row *const *rows, size_t count, int column,
+static double gpb_median_of_runs(const gpb_named *rows, size_t count, int column,
                                  double *values, gpubench_statistics *statistics)
 {
     size_t used = 0, i;
     for (i = 0; i < count; i++)
-        if (rows[i]->fields[column])
-            values[used++] = gpb_number(rows[i], column);
+        if (rows[i].row->fields[column])
+            values[used++] = gpb_number(rows[i].row, column);
     memset(statistics, 0, sizeof *statistics);
     gpubench_describe(values, used, statistics);
     return statistics->median;
@@ -5610,18 +5622,19 @@ static double gpb_spread_of(const gpb_row *row, const gpubench_statistics *runs)
     return width / runs->median;
 }
 
-static gpb_line gpb_summarize(const gpb_row *const *rows, size_t count,
+static gpb_line gpb_summarize(const gpb_named *rows, size_t count,
                               double *values)
 {
     gpubench_statistics statistics;
     gpb_line line;
     size_t i;
     memset(&line, 0, sizeof line);
-    line.row = rows[0];
+    line.row = rows[0].row;
+    line.name = rows[0];
     line.median_us =
         gpb_median_of_runs(rows, count, GPB_COLUMN_median_us, values, &statistics);
     line.runs = statistics.count;
-    line.spread = gpb_spread_of(rows[0], &statistics);
+    line.spread = gpb_spread_of(rows[0].row, &statistics);
     line.p95_us = gpb_median_of_runs(rows, count, GPB_COLUMN_p95_us, values, &statistics);
     line.gb_per_s =
         gpb_median_of_runs(rows, count, GPB_COLUMN_gb_per_s, values, &statistics);
@@ -5629,9 +5642,12 @@ static gpb_line gpb_summarize(const gpb_row *const *rows, size_t count,
         gpb_median_of_runs(rows, count, GPB_COLUMN_tflop_per_s, values, &statistics);
     line.share =
         gpb_median_of_runs(rows, count, GPB_COLUMN_share_of_peak, values, &statistics);
+    line.ok = 1;
     for (i = 0; i < count; i++)
-        if (strcmp(gpb_text(rows[i], GPB_COLUMN_status), "ok") != 0)
-            line.row = rows[i];
+        if (strcmp(gpb_text(rows[i].row, GPB_COLUMN_status), "ok") != 0) {
+            line.row = rows[i].row;
+            line.ok = 0;
+        }
     return line;
 }
 
@@ -5912,7 +5928,7 @@ static void gpb_find_common_flags(gpb_table *table)
     size_t i, used = 0;
     for (i = 0; i < table->count; i++) {
         const char *flags = gpb_text(table->lines[i].row, GPB_COLUMN_flags);
-        if (!gpb_line_is_ok(&table->lines[i]))
+        if (!table->lines[i].ok)
             continue;
         memcpy(before, table->common, sizeof before);
         gpb_select_words(used++ ? before : flags, flags, 1, table->common);
@@ -5960,19 +5976,18 @@ static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int c
 /* What stands in a line's cell; room holds GPB_FLAGS_MOST bytes. */
 static const char *gpb_cell(const gpb_table *table, const gpb_line *line, int cell, char *room)
 {
-    const char *status = gpb_text(line->row, GPB_COLUMN_status);
-    int ok = gpb_line_is_ok(line);
     if (cell < GPB_CELL_MEDIAN)
         return gpb_text(line->row, gpb_identity_columns[cell]);
     if (cell == GPB_CELL_FLAGS) {
-        gpb_select_words(gpb_text(line->row, GPB_COLUMN_flags), ok ? table->common : "", 0, room);
+        gpb_select_words(gpb_text(line->row, GPB_COLUMN_flags), line->ok ? table->common : "", 0,
+                         room);
         return room;
     }
-    if (cell == GPB_CELL_MEDIAN && !ok)
-        return status;
+    if (cell == GPB_CELL_MEDIAN && !line->ok)
+        return gpb_text(line->row, GPB_COLUMN_status);
     if (cell == GPB_CELL_MEDIAN)
         gpb_format_time(line, line->median_us, room, GPB_FLAGS_MOST);
-    else if (ok)
+    else if (line->ok)
         gpb_measure_text(table, line, cell, room);
     else
         return "";
@@ -6033,7 +6048,7 @@ static void gpb_measure_widths(gpb_table *table)
         for (i = 0; i < table->count; i++) {
             const gpb_line *line = &table->lines[i];
             int length = (int)strlen(gpb_cell(table, line, cell, room));
-            if (cell == GPB_CELL_FLAGS && !gpb_line_is_ok(line))
+            if (cell == GPB_CELL_FLAGS && !line->ok)
                 length = length > 0;
             if (length > *width)
                 *width = length;
@@ -6098,17 +6113,11 @@ static void gpb_print_head(FILE *file, const gpb_table *table, const gpb_line *l
     putc('\n', file);
 }
 
-static int gpb_same_section(const gpb_line *a, const gpb_line *b)
-{
-    return gpb_compare_columns(a->row, b->row, gpb_section_columns,
-                               GPB_COUNT_OF(gpb_section_columns)) == 0;
-}
-
 static size_t gpb_count_sections(const gpb_table *table)
 {
     size_t sections = 1, i;
     for (i = 1; i < table->count; i++)
-        sections += !gpb_same_section(&table->lines[i - 1], &table->lines[i]);
+        sections += gpb_compare_headings(&table->lines[i - 1], &table->lines[i]) != 0;
     return sections;
 }
 
@@ -6119,7 +6128,7 @@ static void gpb_fit_table(gpb_table *table, int columns)
     gpb_measure_widths(table);
     if (columns == 0 || gpb_table_width(table, GPB_CELL_COUNT) <= columns)
         return;
-    qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_sections);
+    qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_in_sections);
     table->sections = 3 * gpb_count_sections(table) <= table->count;
     if (!table->sections)
         qsort(table->lines, table->count, sizeof *table->lines, gpb_compare_lines);
@@ -6128,26 +6137,36 @@ static void gpb_fit_table(gpb_table *table, int columns)
         table->widths[GPB_CELL_P95] = 0;
 }
 
-/* From the sorted rows to lines; groups side by side. */
+/* A line for all runs of each case; groups side by side. */
 static void gpb_gather_lines(const gpubench *bench, gpb_table *table)
 {
     size_t rows = bench->row_count, first, end, i;
     double *values = (double *)gpb_must(malloc((rows + 1) * sizeof *values));
-    const gpb_row **sorted =
-        (const gpb_row **)gpb_must(malloc((rows + 1) * sizeof *sorted));
+    gpb_named *sorted = (gpb_named *)gpb_must(malloc((rows + 1) * sizeof *sorted));
     table->lines = (gpb_line *)gpb_must(malloc((rows + 1) * sizeof *table->lines));
     for (i = 0; i < rows; i++)
-        sorted[i] = &bench->rows[i];
+        sorted[i] = gpb_name_row(&bench->rows[i]);
     qsort(sorted, rows, sizeof *sorted, gpb_compare_rows);
     for (first = 0; first < rows; first = end) {
         for (end = first + 1; end < rows; end++)
-            if (gpb_compare_cases(sorted[first], sorted[end]) != 0)
+            if (strcmp(sorted[first].names, sorted[end].names) != 0)
                 break;
         table->lines[table->count] = gpb_summarize(sorted + first, end - first, values);
-        table->lines[table->count++].rank = gpb_rank_of(bench, sorted[first]);
+        table->lines[table->count++].rank = gpb_rank_of(bench, sorted[first].row);
+        for (i = first + 1; i < end; i++)
+            free(sorted[i].names); /* the first one's are the line's now */
     }
     free(sorted);
     free(values);
+}
+
+static void gpb_free_table(gpb_table *table)
+{
+    size_t i;
+    for (i = 0; i < table->count; i++)
+        free(table->lines[i].name.names);
+    free(table->lines);
+    free(table->verdicts);
 }
 
 static void gpb_work_on_groups(gpb_table *table)
@@ -6156,7 +6175,7 @@ static void gpb_work_on_groups(gpb_table *table)
     size_t first, end;
     for (first = 0; first < table->count; first = end) {
         for (end = first + 1; end < table->count; end++)
-            if (gpb_compare_groups(lines[first].row, lines[end].row) != 0)
+            if (!gpb_same_group(&lines[first].name, &lines[end].name))
                 break;
         qsort(lines + first, end - first, sizeof *lines, gpb_compare_ranks);
         gpb_compare_variants(lines + first, end - first);
@@ -6210,7 +6229,8 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
                 gpb_text(&bench->rows[0], GPB_COLUMN_device));
     for (first = 0; first < table.count; first = end) {
         end = table.sections ? first + 1 : table.count;
-        while (end < table.count && gpb_same_section(&table.lines[first], &table.lines[end]))
+        while (end < table.count &&
+               gpb_compare_headings(&table.lines[first], &table.lines[end]) == 0)
             end++;
         gpb_print_head(file, &table, table.lines + first, end - first);
         for (; first < end; first++)
@@ -6219,8 +6239,7 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     if (*table.common)
         fprintf(file, "\nflags of every row: %s\n", table.common);
     gpb_print_verdicts(file, &table);
-    free(table.verdicts);
-    free(table.lines);
+    gpb_free_table(&table);
 }
 
 /* Where there is no terminal each line is whole, for whatever reads it. */
