@@ -6604,7 +6604,8 @@ static void gpb_print_help(const gpubench *bench, const gpubench_option *options
     puts("\nA FILE that exists stays as it is until there are rows to replace it with: they\n"
          "gather in FILE.partial, which takes its name at the end, also when a signal ends the\n"
          "program. After SIGKILL, _exit or a power failure FILE.partial stays, with the rows so\n"
-         "far; the next run names it and writes beside it.");
+         "far; the next run names it and writes beside it. Those of --json gather, as a whole\n"
+         "array after each row, in FILE.PID.json.tmp.");
     puts("\nexit status: 0 all measured and verified, 1 some case failed, 2 bad usage or no way\n"
          "to measure");
 }
