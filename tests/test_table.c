@@ -570,6 +570,65 @@ static void the_time_left_is_what_the_others_took(void **state)
     assert_string_equal(text, ", 3 h left");
 }
 
+/* What the fixture prints on a terminal of so many columns, to free. */
+static char *on_a_terminal(unsigned short columns, const char *const *arguments)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = columns};
+    const char *slash = strrchr(support_program, '/');
+    int master = posix_openpt(O_RDWR | O_NOCTTY), i;
+    char program[1100], *text = NULL;
+    size_t length;
+    ssize_t got;
+    FILE *copy = open_memstream(&text, &length);
+    pid_t child;
+    snprintf(program, sizeof program, "%.*s/host", slash ? (int)(slash - support_program) : 1,
+             slash ? support_program : ".");
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    child = fork();
+    if (child == 0) {
+        int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+        for (i = 0; i < 3; i++)
+            dup2(terminal, i);
+        if (ioctl(terminal, TIOCSWINSZ, &size) == 0)
+            execv(program, (char *const *)(uintptr_t)arguments);
+        _exit(127);
+    }
+    do { /* the end is an error on Linux, once nobody has the terminal open */
+        char chunk[512];
+        got = read(master, chunk, sizeof chunk);
+        fwrite(chunk, 1, got > 0 ? (size_t)got : 0, copy);
+    } while (got > 0);
+    fclose(copy);
+    close(master);
+    assert_int_equal(support_wait(child), 0);
+    return text;
+}
+
+/* On one line, which is cleared for what is said between; and so that it is no
+ * wider than the terminal, where only a part of it could be cleared. */
+static void progress_stands_on_one_line(void **state)
+{
+    static const char *const arguments[] = {"host", "--set", "several", "--max-time", "0.3",
+                                            "--min-samples", "1000000", "--max-samples", "1000000",
+                                            NULL};
+    char *text = on_a_terminal(40, arguments), *at;
+    int with_time = 0;
+    (void)state;
+    support_expect_text(text, "\r\033[K[0 of 6 done] ");
+    for (at = text; (at = strstr(at, "\r\033[K[")); at++) {
+        char *left = strstr(at + 4, " s left] "), *own = strstr(at + 4, "teardown ");
+        size_t width = strcspn(at + 4, "\r\n"); /* the fixture's own words may follow */
+        width = own && own < at + 4 + width ? (size_t)(own - at - 4) : width;
+        with_time += left && left < at + 4 + width;
+        assert_in_range(width, 1, 39);
+    }
+    assert_true(with_time > 0);
+    for (at = text; (at = strchr(at, '\033')); at++)
+        assert_memory_equal(at, "\033[K", 3); /* no colours */
+    support_expect_text(text, "\r\033[Kfixture on "); /* nothing stands in front of the table */
+    free(text);
+}
+
 /* ---- JSON ---- */
 
 /* Compares by python3's own parsers. */
@@ -769,6 +828,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whole_lines_can_be_parsed),
         cmocka_unit_test(headings_must_be_worth_it),
         cmocka_unit_test(the_time_left_is_what_the_others_took),
+        cmocka_unit_test(progress_stands_on_one_line),
         cmocka_unit_test(json_holds_the_same_rows),
         cmocka_unit_test(json_is_utf_8),
         cmocka_unit_test(json_is_whole_after_each_row),
