@@ -320,12 +320,12 @@ static bool check_sides(struct parsing *parsing)
     if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
         return fail(parsing, "%s is for --race",
                     options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
-    if ((options->mode == MODE_CARDS || options->mode == MODE_HISTORY) && options->format != FORMAT_TEXT &&
-        options->format != FORMAT_CSV)
-        return fail(parsing, "%s writes the formats text and csv",
+    if ((options->mode == MODE_CARDS || options->mode == MODE_HISTORY) &&
+        (options->format == FORMAT_MARKDOWN || options->format == FORMAT_GITHUB))
+        return fail(parsing, "%s writes the formats text, csv and json",
                     known[options->mode == MODE_CARDS ? OPTION_CARDS : OPTION_HISTORY].name);
-    if (options->mode == MODE_SELF && options->format == FORMAT_JSON)
-        return fail(parsing, "--format json is for a comparison, not for --self");
+    if (options->mode == MODE_SELF && options->format == FORMAT_GITHUB)
+        return fail(parsing, "--self writes the formats text, markdown, csv and json");
     if (options->baseline.count == 0)
         return fail(parsing, "no baseline file is given");
     if (options->mode == MODE_COMPARE && options->current.count == 0)

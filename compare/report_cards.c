@@ -2,6 +2,7 @@
 
 #include "report_cards.h"
 
+#include "json.h"
 #include "label.h"
 #include "report_parts.h"
 
@@ -153,10 +154,90 @@ static void print_csv(FILE *out, const struct model *model, const struct catalog
     }
 }
 
+static void print_json_name(FILE *out, const char *name, const struct intern_table *names,
+                            uint32_t id)
+{
+    fprintf(out, "\"%s\":", name);
+    json_text_or_null(out, id == INTERN_NONE ? NULL : intern_text(names, id));
+    putc(',', out);
+}
+
+static void print_json_cases(FILE *out, const struct model *model, uint32_t card,
+                             const struct catalogue *catalogue)
+{
+    const char *separator = "\n";
+    for (size_t i = 0; i < model->value_count; i++) {
+        const struct fleet_value *value = &model->values[i];
+        if (value->card != card)
+            continue;
+        const struct json_member members[] = {{"runs", (double)value->runs},
+                                              {"cost_ratio", exp(value->difference)},
+                                              {"deviations", value->deviations}};
+        fprintf(out, "%s{", separator);
+        json_key(out, &catalogue->cases[value->case_id]);
+        putc(',', out);
+        json_members(out, members, sizeof members / sizeof members[0]);
+        putc('}', out);
+        separator = ",\n";
+    }
+}
+
+/* The numbers of a card that was not judged are null. */
+static void print_json_card(FILE *out, const struct model *model, uint32_t i,
+                            const struct catalogue *catalogue, const struct results *results)
+{
+    const struct fleet_card *card = &model->cards[i];
+    double unless_judged = card->cases ? 0.0 : (double)NAN;
+    const struct json_member members[] = {{"cases_judged", (double)card->cases},
+                                          {"runs", (double)card->runs},
+                                          {"cost_ratio", unless_judged + exp(card->mean)},
+                                          {"cost_ratio_low", unless_judged + exp(card->low)},
+                                          {"cost_ratio_high", unless_judged + exp(card->high)}};
+    putc('{', out);
+    print_json_name(out, "uuid", &results->provenance[PROVENANCE_UUID], model->uuids[i]);
+    print_json_name(out, "pci", &results->pcis, model->pcis[i]);
+    fprintf(out, "\"verdict\":\"%s\",", word_of(card));
+    json_members(out, members, sizeof members / sizeof members[0]);
+    fputs(",\"cases\":[", out);
+    print_json_cases(out, model, i, catalogue);
+    fputs("\n]}", out);
+}
+
+static void print_json(FILE *out, const struct cards_result *result,
+                       const struct settings *settings, const struct catalogue *catalogue,
+                       const struct results *results)
+{
+    const struct json_member rows[] = {{"rows_without_uuid", (double)result->nameless},
+                                       {"rows_throttled", (double)result->throttled}};
+    fprintf(out, "{\"format\":1,\n\"status\":%d,\n\"settings\":{", cards_status(result));
+    json_rule(out, settings);
+    fputs("},\n", out);
+    json_members(out, rows, sizeof rows / sizeof rows[0]);
+    fputs(",\n\"models\":[", out);
+    for (size_t m = 0; m < result->model_count; m++) {
+        const struct model *model = &result->models[m];
+        fputs(m ? ",\n{" : "\n{", out);
+        print_json_name(out, "device", &catalogue->devices, model->device);
+        fputs("\"findable\":", out);
+        json_number(out, expm1(model->reach));
+        fputs(",\"cards\":[", out);
+        for (uint32_t i = 0; i < model->card_count; i++) {
+            fputs(i ? ",\n" : "\n", out);
+            print_json_card(out, model, i, catalogue, results);
+        }
+        fputs("\n]}", out);
+    }
+    fputs("\n]}\n", out);
+}
+
 void report_cards(FILE *out, const struct cards_result *result, const struct settings *settings,
                   const struct catalogue *catalogue, const struct results *results,
                   enum format format, bool all)
 {
+    if (format == FORMAT_JSON) {
+        print_json(out, result, settings, catalogue, results);
+        return;
+    }
     if (format != FORMAT_CSV) {
         print_text(out, result, settings, catalogue, results, all);
         return;

@@ -5,7 +5,7 @@
 #include "cards.h"
 #include "report.h"
 
-/* As text, or as CSV with every card; the text has those that are not odd where all
+/* As text, or as CSV or JSON with every card; the text has those that are not odd where all
  * is set. */
 void report_cards(FILE *out, const struct cards_result *result, const struct settings *settings,
                   const struct catalogue *catalogue, const struct results *results,

@@ -2,6 +2,7 @@
 
 #include "report_history.h"
 
+#include "json.h"
 #include "label.h"
 #include "report_parts.h"
 
@@ -27,12 +28,18 @@ static double value_of(const struct telling *telling, double cost)
     return exp(telling->settings->metric->bigger_is_better ? -cost : cost);
 }
 
+/* False where the time is not known. */
+static bool format_time(int64_t time_s, char text[32])
+{
+    time_t seconds = (time_t)time_s;
+    const struct tm *utc = time_s == 0 ? NULL : gmtime(&seconds);
+    return utc && strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", utc) > 0;
+}
+
 static void print_time(FILE *out, int64_t time_s)
 {
     char text[32];
-    time_t seconds = (time_t)time_s;
-    const struct tm *utc = time_s == 0 ? NULL : gmtime(&seconds);
-    if (utc && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", utc) > 0)
+    if (format_time(time_s, text))
         fputs(text, out);
 }
 
@@ -256,6 +263,85 @@ static void print_csv(const struct telling *telling)
     }
 }
 
+/* The time as text, or null where it is not known. */
+static void print_json_time(FILE *out, int64_t time_s)
+{
+    char text[32];
+    json_text_or_null(out, format_time(time_s, text) ? text : NULL);
+}
+
+static void print_json_point(const struct telling *telling, const struct history_case *one,
+                             size_t i)
+{
+    FILE *out = telling->out;
+    const struct history_point *point = &telling->history->points[one->first + i];
+    const struct json_member members[] = {{"runs", (double)one->trend.points[i].runs},
+                                          {"median", value_of(telling, one->trend.points[i].level)},
+                                          {"best", value_of(telling, point->fastest)},
+                                          {"worst", value_of(telling, point->slowest)}};
+    fputs("{\"campaign\":", out);
+    json_string(out, campaign_of(telling, point));
+    fputs(",\"timestamp\":", out);
+    print_json_time(out, point->time_s);
+    fputs(",\"git\":", out);
+    json_text_or_null(out, *revision_of(telling, point) ? revision_of(telling, point) : NULL);
+    putc(',', out);
+    json_members(out, members, sizeof members / sizeof members[0]);
+    putc('}', out);
+}
+
+/* Of a change: the place of its campaign in the list, from 0, and the levels. */
+static void print_json_change(const struct telling *telling, const struct history_case *one,
+                              size_t level)
+{
+    const struct json_member members[] = {
+        {"at", (double)one->trend.starts[level]},
+        {"cost_ratio", change_of(&one->trend, level)},
+        {"before", value_of(telling, level_of(&one->trend, level - 1))},
+        {"after", value_of(telling, level_of(&one->trend, level))}};
+    putc('{', telling->out);
+    json_members(telling->out, members, sizeof members / sizeof members[0]);
+    putc('}', telling->out);
+}
+
+static void print_json_case(const struct telling *telling, const struct history_case *one)
+{
+    FILE *out = telling->out;
+    putc('{', out);
+    json_key(out, &telling->catalogue->cases[one->case_id]);
+    fputs(",\"changes\":[", out);
+    for (size_t level = 1; level < one->trend.level_count; level++) {
+        fputs(level > 1 ? "," : "", out);
+        print_json_change(telling, one, level);
+    }
+    fputs("],\"campaigns\":[", out);
+    for (size_t i = 0; i < one->trend.count; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        print_json_point(telling, one, i);
+    }
+    fputs("\n]}", out);
+}
+
+static void print_json(const struct telling *telling)
+{
+    FILE *out = telling->out;
+    const struct history *history = telling->history;
+    const struct json_member left_out[] = {{"cases_of_one_campaign", (double)history->single},
+                                           {"cases_of_few_campaigns", (double)history->few},
+                                           {"cases_undated", (double)history->undated},
+                                           {"rows_throttled", (double)history->throttled}};
+    fputs("{\"format\":1,\n\"status\":0,\n\"settings\":{", out);
+    json_rule(out, telling->settings);
+    fputs("},\n", out);
+    json_members(out, left_out, sizeof left_out / sizeof left_out[0]);
+    fputs(",\n\"cases\":[", out);
+    for (size_t i = 0; i < history->case_count; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        print_json_case(telling, &history->cases[i]);
+    }
+    fputs("\n]}\n", out);
+}
+
 void report_history(FILE *out, const struct history *history, const struct settings *settings,
                     const struct catalogue *catalogue, const struct results *results,
                     enum format format, const struct listing *listing)
@@ -263,6 +349,8 @@ void report_history(FILE *out, const struct history *history, const struct setti
     struct telling telling = {out, history, settings, catalogue, results};
     if (format == FORMAT_CSV)
         print_csv(&telling);
+    else if (format == FORMAT_JSON)
+        print_json(&telling);
     else
         print_text(&telling, listing);
 }

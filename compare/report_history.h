@@ -5,7 +5,8 @@
 #include "history.h"
 #include "report.h"
 
-/* As text, of the cases that changed or of all, or as CSV with every campaign. */
+/* As text, of the cases that changed or of all, or as CSV or JSON with every
+ * campaign. */
 void report_history(FILE *out, const struct history *history, const struct settings *settings,
                     const struct catalogue *catalogue, const struct results *results,
                     enum format format, const struct listing *listing);

@@ -2,6 +2,7 @@
 
 #include "report.h"
 
+#include "json.h"
 #include "label.h"
 #include "report_parts.h"
 
@@ -23,6 +24,33 @@ static void print_self_csv(FILE *out, const struct self_result *result, const st
         }
         fprintf(out, "%zu,%zu,%zu\n", one->runs, one->splits, one->alarms);
     }
+}
+
+static void print_self_json(FILE *out, const struct self_result *result, const struct settings *settings,
+                            const struct catalogue *catalogue)
+{
+    const struct json_member members[] = {{"runs", (double)result->runs},
+                                          {"cases_left_out", (double)result->unusable},
+                                          {"splits", (double)result->splits},
+                                          {"alarms", (double)result->alarms},
+                                          {"campaigns", (double)result->campaigns},
+                                          {"campaign_alarms", (double)result->campaign_alarms}};
+    fprintf(out, "{\"format\":1,\n\"status\":%d,\n\"settings\":{", self_status(result));
+    json_rule(out, settings);
+    fprintf(out, "},\n\"every_split\":%s,", json_truth(result->every_split));
+    json_members(out, members, sizeof members / sizeof members[0]);
+    fputs(",\n\"cases\":[", out);
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct self_case *one = &result->cases[i];
+        const struct json_member counts[] = {
+            {"runs", (double)one->runs}, {"splits", (double)one->splits}, {"alarms", (double)one->alarms}};
+        fputs(i ? ",\n{" : "\n{", out);
+        json_key(out, &catalogue->cases[one->case_id]);
+        putc(',', out);
+        json_members(out, counts, sizeof counts / sizeof counts[0]);
+        putc('}', out);
+    }
+    fputs("\n]}\n", out);
 }
 
 /* Of all splits together, as a family of many cases has more chances to be wrong. */
@@ -69,6 +97,10 @@ void report_self(FILE *out, const struct self_result *result, const struct setti
 {
     if (format == FORMAT_CSV) {
         print_self_csv(out, result, catalogue);
+        return;
+    }
+    if (format == FORMAT_JSON) {
+        print_self_json(out, result, settings, catalogue);
         return;
     }
     fprintf(out, format == FORMAT_MARKDOWN ? "### gpubench: A/A\n\n" : "A/A: ");

@@ -1,0 +1,98 @@
+#include "precise.h"
+
+#include "json.h"
+
+#include "report_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The bytes of the UTF-8 character at text, or 0 where there is none: no start of one, a
+ * cut one, one that is longer than it need be, a surrogate, or one beyond U+10FFFF
+ * (RFC 3629). */
+static size_t utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80   ? 1
+                    : text[0] < 0xc2 ? 0
+                    : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3
+                                     : 4;
+    if (text[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+void json_string(FILE *out, const char *text)
+{
+    const unsigned char *next = (const unsigned char *)text;
+    putc('"', out);
+    while (*next) {
+        size_t length = utf8_length(next);
+        if (length == 0)
+            fputs("\\ufffd", out);
+        else if (*next < 0x20 || *next == 0x7f)
+            fprintf(out, "\\u%04x", (unsigned)*next);
+        else if (*next == '"' || *next == '\\')
+            fprintf(out, "\\%c", *next);
+        else
+            fwrite(next, 1, length, out);
+        next += length ? length : 1;
+    }
+    putc('"', out);
+}
+
+void json_text_or_null(FILE *out, const char *text)
+{
+    if (text)
+        json_string(out, text);
+    else
+        fputs("null", out);
+}
+
+void json_number(FILE *out, double value)
+{
+    if (isfinite(value))
+        print_csv_number(out, value);
+    else
+        fputs("null", out);
+}
+
+void json_members(FILE *out, const struct json_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s\"%s\":", i ? "," : "", members[i].name);
+        json_number(out, members[i].value);
+    }
+}
+
+const char *json_truth(bool value)
+{
+    return value ? "true" : "false";
+}
+
+void json_key(FILE *out, const struct case_key *key)
+{
+    for (int part = 0; part < KEY_PARTS; part++) {
+        fprintf(out, "%s\"%s\":", part ? "," : "", key_column_names[part]);
+        json_string(out, key->parts[part]);
+    }
+}
+
+void json_rule(FILE *out, const struct settings *settings)
+{
+    const struct rule *rule = &settings->rule;
+    const struct json_member members[] = {{"margin", rule->margin},
+                                          {"confidence", rule->confidence},
+                                          {"false_alarms", rule->false_alarms},
+                                          {"threshold", rule->threshold}};
+    fprintf(out, "\"metric\":\"%s\",\"unit\":\"%s\",\"bigger_is_better\":%s,",
+            settings->metric->column, settings->metric->unit,
+            json_truth(settings->metric->bigger_is_better));
+    json_members(out, members, sizeof members / sizeof members[0]);
+}
