@@ -95,7 +95,7 @@ static int finish_comparison(const struct options *options, const struct compari
         return status;
     struct written_comparison written = {comparison, options};
     if (options->format == FORMAT_CSV || options->format == FORMAT_JSON)
-        print_notes(stderr, comparison, "gpubench-compare: ");
+        print_notes(stderr, comparison, &plain_style, "gpubench-compare: ");
     return write_output(options, status, write_comparison, &written);
 }
 

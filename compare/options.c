@@ -351,6 +351,7 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
         if (options->mode == MODE_HELP)
             return true;
     }
+    options->listing.screen = !parsing.seen[OPTION_LIMIT];
     if (!parsing.seen[OPTION_LIMIT] && options->format == FORMAT_MARKDOWN)
         options->listing.limit = most_in_comment;
     if (!parsing.seen[OPTION_LIMIT] && options->listing.all)
@@ -399,8 +400,9 @@ void print_usage(FILE *out)
           "                          github (annotations)\n"
           "  --all                   list the same and the inconclusive cases, too\n"
           "  --sort ORDER            change (default: the largest first), name, file\n"
-          "  --limit N               list so many cases at most (15; markdown 60; --all\n"
-          "                          and 0: every one)\n"
+          "  --limit N               list so many cases at most (15, or fewer where the text\n"
+          "                          would not fit a screen of 50 lines; markdown 60; with\n"
+          "                          --all, and with 0: every one)\n"
           "  --output FILE           write there instead of to standard output\n"
           "  --output FOLDER         of a race: keep the rows there, old.csv and new.csv\n"
           "  --only FILE             race only these cases: lines of the programs' --list\n"

@@ -15,6 +15,7 @@ enum sort { SORT_CHANGE, SORT_NAME, SORT_FILE };
 struct listing {
     enum sort sort;
     size_t limit; /* 0 lists as many as there are */
+    bool screen;  /* text: fewer where not all of the report would fit a screen */
     bool all;     /* also the cases without a change and the inconclusive ones */
 };
 

@@ -15,11 +15,16 @@ static void print_escaped(FILE *out, const char *text)
     }
 }
 
+static bool is_bad(const struct case_result *result)
+{
+    return urgency_of(result) == URGENCY_BAD;
+}
+
 void report_github(FILE *out, const struct comparison *comparison)
 {
     struct listing listing = {.sort = SORT_CHANGE};
     size_t count = 0;
-    const struct case_result **cases = list_cases(comparison, &listing, URGENCY_BAD, URGENCY_BAD, &count);
+    const struct case_result **cases = list_cases(comparison, &listing, is_bad, &count);
     for (size_t i = 0; cases && i < count; i++) {
         fprintf(out, "::error title=gpubench: %s::", verdict_word(cases[i]));
         print_label(out, comparison, cases[i], print_escaped);

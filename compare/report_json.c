@@ -184,7 +184,7 @@ static void print_reason_string(FILE *out, const struct comparison *comparison,
     size_t size = 0;
     FILE *stream = open_memstream(&reason, &size);
     if (stream) {
-        print_reason(stream, comparison, result);
+        print_reason(stream, comparison, &plain_style, result);
         fclose(stream);
     }
     json_text_or_null(out, reason);

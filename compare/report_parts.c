@@ -8,12 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_far_runs = 3, most_short_runs = 3 };
-
 static const double percent = 100.0;
-
-/* Cards of one model differ by less, even in empty kernels. */
-static const double far_drift = 0.1;
 
 enum urgency urgency_of(const struct case_result *result)
 {
@@ -71,9 +66,12 @@ static const char *path_of(const struct comparison *comparison, const struct row
     return side->paths[row->file];
 }
 
-static void print_place(FILE *out, const struct comparison *comparison, const struct row *row, bool in_baseline)
+const struct style plain_style = {print_plain, print_plain};
+
+void print_place(FILE *out, const struct comparison *comparison, const struct style *style,
+                 const struct row *row, bool in_baseline)
 {
-    print_plain(out, path_of(comparison, row, in_baseline));
+    style->print_path(out, path_of(comparison, row, in_baseline));
     fprintf(out, ":%zu", row->line);
 }
 
@@ -84,101 +82,116 @@ static void print_runs(FILE *out, size_t runs, size_t campaigns)
         fprintf(out, " in %zu campaigns", campaigns);
 }
 
-static void print_pairs(FILE *out, const struct evidence *evidence, const struct judgement *judgement)
+static void print_left_out(FILE *out, size_t count, const char *what)
 {
-    fprintf(out, "spread %.2g %% between pairs; %zu pairs", percent * judgement->run_spread, evidence->baseline_runs);
-    if (evidence->baseline_outside > 0)
-        fprintf(out, ", %zu left out", evidence->baseline_outside);
-}
-
-static void print_spread(FILE *out, const struct evidence *evidence, const struct judgement *judgement)
-{
-    fprintf(out, "spread %.2g %% between runs", percent * judgement->run_spread);
-    if (evidence->campaigns_counted)
-        fprintf(out, ", %.2g %% between campaigns", percent * judgement->campaign_spread);
+    if (count > 0)
+        fprintf(out, ", %zu %s%s left out as far from the rest", count, what, count == 1 ? "" : "s");
 }
 
 static void print_throttled(FILE *out, const struct case_result *result)
 {
     if (result->baseline_throttled + result->current_throttled > 0)
-        fprintf(out, "; throttled and left out: %zu of the baseline's, %zu of the current ones", result->baseline_throttled,
-                result->current_throttled);
+        fprintf(out, "; left out, as the card was throttled: %zu of the baseline's runs, %zu of the current ones",
+                result->baseline_throttled, result->current_throttled);
+}
+
+/* What decided; the numbers behind it follow. */
+static void print_rule_applied(FILE *out, const struct rule *rule, const struct judgement *judgement)
+{
+    double margin = percent * rule->margin;
+    switch (judgement->reason) {
+    case REASON_BEYOND_THRESHOLD:
+    case REASON_WITHIN_THRESHOLD:
+        fprintf(out, "%s the threshold of %g %%, as the baseline's only run does not tell how much runs differ",
+                judgement->reason == REASON_BEYOND_THRESHOLD ? "beyond" : "within", percent * rule->threshold);
+        break;
+    case REASON_BEYOND_MARGIN:
+        fprintf(out, "the whole interval is beyond the margin of %g %%", margin);
+        break;
+    case REASON_WITHIN_MARGIN:
+        fprintf(out, "the whole interval is within the margin of %g %%", margin);
+        break;
+    case REASON_ACROSS_MARGIN:
+        fprintf(out, "the interval holds changes within and beyond the margin of %g %%", margin);
+        break;
+    case REASON_ONE_AMONG_MANY:
+        fprintf(out, "beyond the margin of %g %%, but among %zu cases one may get there by chance", margin,
+                judgement->family);
+        break;
+    case REASON_FEW_RUNS:
+        fprintf(out, "a few far runs make the change: the median run is within the margin of %g %%", margin);
+        break;
+    }
 }
 
 static void print_judged_reason(FILE *out, const struct rule *rule, const struct case_result *result)
 {
     const struct evidence *evidence = &result->evidence;
     const struct judgement *judgement = &result->judgement;
-    switch (judgement->reason) {
-    case REASON_BEYOND_THRESHOLD:
-    case REASON_WITHIN_THRESHOLD:
-        fprintf(out, "%s the plain threshold of %g %%: the baseline has one run, so its noise is unknown",
-                judgement->reason == REASON_BEYOND_THRESHOLD ? "beyond" : "within", percent * rule->threshold);
+    print_rule_applied(out, rule, judgement);
+    if (judgement->reason == REASON_BEYOND_THRESHOLD || judgement->reason == REASON_WITHIN_THRESHOLD) {
         print_throttled(out, result);
         return;
-    case REASON_BEYOND_MARGIN:
-        fprintf(out, "all of the interval is beyond the margin");
-        break;
-    case REASON_WITHIN_MARGIN:
-        fprintf(out, "all of the interval is within the margin");
-        break;
-    case REASON_ACROSS_MARGIN:
-        fprintf(out, "the interval reaches across the margin");
-        break;
-    case REASON_ONE_AMONG_MANY:
-        fprintf(out, "beyond the margin, but not surely so among %zu cases", judgement->family);
-        break;
-    case REASON_FEW_RUNS:
-        fprintf(out, "a few far runs make the change, the median run is within the margin");
-        break;
     }
-    fprintf(out, "; ");
+    fprintf(out, "; %s differ by %.2g %%", evidence->paired ? "pairs" : "runs", percent * judgement->run_spread);
     if (evidence->paired) {
-        print_pairs(out, evidence, judgement);
+        fprintf(out, "; %zu pairs", evidence->baseline_runs);
+        print_left_out(out, evidence->baseline_outside, "pair");
         print_throttled(out, result);
         return;
     }
-    print_spread(out, evidence, judgement);
+    if (evidence->campaigns_counted)
+        fprintf(out, ", campaigns by %.2g %%", percent * judgement->campaign_spread);
     fprintf(out, "; ");
     print_runs(out, evidence->baseline_runs, evidence->baseline_campaigns);
     fprintf(out, " against ");
     print_runs(out, evidence->current_runs, evidence->current_campaigns);
-    if (evidence->baseline_outside > 0)
-        fprintf(out, ", %zu left out", evidence->baseline_outside);
+    print_left_out(out, evidence->baseline_outside, "run");
     print_throttled(out, result);
 }
 
-void print_reason(FILE *out, const struct comparison *comparison, const struct case_result *result)
+/* Of a case that was not judged, because of its row. */
+static void print_problem(FILE *out, const struct comparison *comparison, const struct case_result *result)
 {
     const struct row *row = result->problem.row;
-    if (result->outcome == OUTCOME_JUDGED)
-        print_judged_reason(out, &comparison->settings->rule, result);
-    else if (result->other_flush)
-        fprintf(out, "%s has it behind another flush: mode %s",
-                result->outcome == OUTCOME_NEW ? "the baseline" : "current", result->other_flush);
-    else if (result->outcome == OUTCOME_NEW)
-        fprintf(out, "nothing in the baseline to compare with");
-    else if (result->outcome == OUTCOME_NOT_APPLICABLE)
-        fprintf(out, "the case has no %s", comparison->settings->metric->column);
-    else if (!row)
-        fprintf(out, "not in the current results");
-    else
-        print_place(out, comparison, row, result->problem.in_baseline);
-
-    if (row && result->outcome == OUTCOME_INVALID && isnan(row->value))
-        fprintf(out, ": status ok without a %s", comparison->settings->metric->column);
-    else if (row && result->outcome == OUTCOME_INVALID)
-        fprintf(out, ": %s cannot be %g", comparison->settings->metric->column, row->value);
-    else if (row && result->outcome == OUTCOME_BELOW_CONSTANT)
-        fprintf(out, ": %g us leave nothing when %.2f us of the host's constant are taken out (--keep-constant)",
+    const char *column = comparison->settings->metric->column;
+    if (result->outcome == OUTCOME_INVALID && isnan(row->value))
+        fprintf(out, ": status ok, but no %s", column);
+    else if (result->outcome == OUTCOME_INVALID)
+        fprintf(out, ": %s cannot be %g", column, row->value);
+    else if (result->outcome == OUTCOME_BELOW_CONSTANT)
+        fprintf(out, ": of its %g us nothing is left without the %.2f us that an empty kernel takes longer on its "
+                     "host (--keep-constant compares as measured)",
                 (double)row->time_us, (double)row->shift_us);
-    else if (row && result->outcome == OUTCOME_THROTTLED)
-        fprintf(out, ": every run of %s was throttled (by more than the power cap), which is no evidence",
-                result->problem.in_baseline ? "the baseline" : "current");
-    else if (row && result->outcome == OUTCOME_WORK_CHANGED)
-        fprintf(out, ": other bytes or flops than before, so the times do not compare");
-    else if (row)
+    else if (result->outcome == OUTCOME_THROTTLED)
+        fprintf(out, ": the card was throttled in every run of %s (by more than its power cap), so they tell nothing",
+                result->problem.in_baseline ? "the baseline" : "the current results");
+    else if (result->outcome == OUTCOME_WORK_CHANGED)
+        fprintf(out, ": other bytes or flops than in the baseline, so the times do not compare");
+    else
         fprintf(out, ": status %s", status_names[row->status]);
+}
+
+void print_reason(FILE *out, const struct comparison *comparison, const struct style *style,
+                  const struct case_result *result)
+{
+    const struct row *row = result->problem.row;
+    if (result->outcome == OUTCOME_JUDGED) {
+        print_judged_reason(out, &comparison->settings->rule, result);
+    } else if (result->other_flush) {
+        fprintf(out, "%s measured this case behind another flush of the caches only: mode ",
+                result->outcome == OUTCOME_NEW ? "the baseline" : "the current results");
+        style->print(out, result->other_flush);
+    } else if (result->outcome == OUTCOME_NEW) {
+        fprintf(out, "the baseline has no such case");
+    } else if (result->outcome == OUTCOME_NOT_APPLICABLE) {
+        fprintf(out, "the case has no %s", comparison->settings->metric->column);
+    } else if (!row) {
+        fprintf(out, "the current results have no such case");
+    } else {
+        print_place(out, comparison, style, row, result->problem.in_baseline);
+        print_problem(out, comparison, result);
+    }
 }
 
 static void print_count(FILE *out, size_t count, const char *what, const char **separator)
@@ -240,13 +253,36 @@ static int by_name(const void *left, const void *right)
     return 0;
 }
 
+bool is_news(const struct case_result *result)
+{
+    return !is_inconclusive(result) && !is_unchanged(result);
+}
+
+bool is_inconclusive(const struct case_result *result)
+{
+    return result->outcome == OUTCOME_BELOW_CONSTANT || result->outcome == OUTCOME_THROTTLED ||
+           (result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_INCONCLUSIVE);
+}
+
+bool is_unchanged(const struct case_result *result)
+{
+    return result->outcome == OUTCOME_NEVER_OK || result->outcome == OUTCOME_NOT_APPLICABLE ||
+           (result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_SAME);
+}
+
+bool is_any(const struct case_result *result)
+{
+    (void)result;
+    return true;
+}
+
 const struct case_result **list_cases(const struct comparison *comparison, const struct listing *listing,
-                                      enum urgency from, enum urgency to, size_t *count)
+                                      bool (*wanted)(const struct case_result *), size_t *count)
 {
     const struct case_result **cases = malloc((comparison->count + 1) * sizeof cases[0]);
     *count = 0;
     for (size_t i = 0; cases && i < comparison->count; i++)
-        if (urgency_of(&comparison->results[i]) >= from && urgency_of(&comparison->results[i]) <= to)
+        if (wanted(&comparison->results[i]))
             cases[(*count)++] = &comparison->results[i];
     sorting = comparison;
     if (cases && listing->sort != SORT_FILE)
@@ -276,160 +312,30 @@ static void print_mean_change(FILE *out, const struct comparison *comparison)
     free(changes);
 }
 
-static void print_side(FILE *out, const struct comparison *comparison, const struct results *side, const char *name)
+static void print_side(FILE *out, const struct comparison *comparison, const struct style *style,
+                       const struct results *side, const char *name)
 {
     const struct intern_table *cards = &side->provenance[PROVENANCE_UUID];
     const struct intern_table *devices = &comparison->catalogue->devices;
     fprintf(out, "%s: ", name);
     if (side->count > 0)
-        print_plain(out, intern_text(devices, side->rows[0].device));
+        style->print(out, intern_text(devices, side->rows[0].device));
     if (cards->count > 0)
         fprintf(out, ", %zu card%s", cards->count, cards->count == 1 ? "" : "s");
     fprintf(out, ", %zu rows of %zu processes\n", side->count, side->run_count);
 }
 
-void print_overview(FILE *out, const struct comparison *comparison, const char *prefix)
+void print_overview(FILE *out, const struct comparison *comparison, const struct style *style,
+                    const char *prefix)
 {
     fputs(prefix, out);
     print_mean_change(out, comparison);
     fputs(prefix, out);
-    print_side(out, comparison, comparison->baseline, comparison->of_variants ? "results" : "baseline");
+    print_side(out, comparison, style, comparison->baseline, comparison->of_variants ? "results" : "baseline");
     if (comparison->of_variants)
         return;
     fputs(prefix, out);
-    print_side(out, comparison, comparison->current, "current");
-}
-
-static void print_far_run(FILE *out, const struct comparison *comparison, const struct far_run *far)
-{
-    fprintf(out, far->in_baseline ? "left out of the baseline: " : "far from its side, counted all the same: ");
-    print_place(out, comparison, far->row, far->in_baseline);
-    fprintf(out, ", %+.1f %% off the median: ", percent * far->change);
-    print_label(out, comparison, &comparison->results[far->result], print_plain);
-    fprintf(out, "\n");
-}
-
-/* How many judged cases of a mode are further than the margin from the baseline,
- * by their medians as measured and without the constant. */
-struct beyond {
-    size_t cases, measured, without;
-};
-
-static struct beyond count_beyond(const struct comparison *comparison, const char *mode)
-{
-    struct beyond count = {0};
-    double margin = log1p(comparison->settings->rule.margin);
-    for (size_t i = 0; i < comparison->count; i++) {
-        const struct case_result *result = &comparison->results[i];
-        if (result->outcome != OUTCOME_JUDGED || comparison->catalogue->cases[result->case_id].parts[KEY_MODE] != mode)
-            continue;
-        count.cases++;
-        count.measured += fabs(result->measured_log_ratio) > margin;
-        count.without += fabs(log(result->current_median / result->baseline_median)) > margin;
-    }
-    return count;
-}
-
-static void print_constants(FILE *out, const struct comparison *comparison, const char *prefix)
-{
-    const struct constants *constants = comparison->settings->constants;
-    for (size_t i = 0; constants && i < constants->count; i++) {
-        const struct constant *constant = &constants->of_mode[i];
-        struct beyond beyond = count_beyond(comparison, constant->mode);
-        fprintf(out, "%sthe host's constant is taken out of mode ", prefix);
-        print_plain(out, constant->mode);
-        fprintf(out, ": an empty kernel takes %.2f us in the current results, %.2f us in the baseline; %zu case%s: "
-                     "%zu beyond %g %% as measured, %zu without it (--keep-constant compares as measured)\n",
-                constant->current_us, constant->baseline_us, beyond.cases, beyond.cases == 1 ? "" : "s", beyond.measured,
-                percent * comparison->settings->rule.margin, beyond.without);
-    }
-}
-
-static void print_drift(FILE *out, const struct comparison *comparison, const char *prefix)
-{
-    size_t cases = 0;
-    size_t far = 0;
-    double sum = 0.0;
-    for (size_t i = 0; i < comparison->count; i++) {
-        const struct case_result *result = &comparison->results[i];
-        if (result->outcome != OUTCOME_JUDGED || result->evidence.baseline_campaigns < 2)
-            continue;
-        cases++;
-        sum += result->drift;
-        far += fabs(result->drift) > log1p(far_drift);
-    }
-    double drift = cases ? sum / (double)cases : 0.0;
-    if (fabs(drift) > log1p(comparison->settings->rule.margin) || far > 0)
-        fprintf(out, "%swarning: the baseline drifts: its newest campaign takes %+.1f %% against its oldest "
-                     "(geometric mean of %zu cases), %zu of them moved by more than %g %%; --oldest judges against "
-                     "the oldest\n",
-                prefix, percent * expm1(drift), cases, far, percent * far_drift);
-}
-
-/* What the baseline's campaigns cannot tell, or tell of each other. */
-static void print_campaigns(FILE *out, const struct comparison *comparison, const char *prefix)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < comparison->count; i++)
-        if (comparison->results[i].outcome == OUTCOME_JUDGED && comparison->results[i].evidence.baseline_runs > 1 &&
-            comparison->results[i].evidence.baseline_campaigns > most)
-            most = comparison->results[i].evidence.baseline_campaigns;
-    if (comparison->of_variants)
-        return;
-    if (most == 1 || most == 2)
-        fprintf(out, "%snote: the baseline holds %zu campaign%s: what another card or sitting does to a case is not "
-                     "known from it, and may be what a change of a few per cent is\n",
-                prefix, most, most == 1 ? "" : "s");
-    if (comparison->suites > 1)
-        fprintf(out, "%snote: each of the %zu suites is judged by itself, with its own chance of a false alarm\n", prefix,
-                comparison->suites);
-    print_drift(out, comparison, prefix);
-}
-
-/* A file that was cut at a row's end has runs without some cases. */
-static void print_short_runs(FILE *out, const struct comparison *comparison, const struct results *side,
-                             const char *prefix)
-{
-    size_t printed = 0;
-    for (size_t i = 0; i < side->run_count && printed < most_short_runs; i++) {
-        const struct process_run *run = &side->runs[i];
-        if (run->rows == run->most_rows)
-            continue;
-        printed++;
-        fprintf(out, "%swarning: ", prefix);
-        print_plain(out, side->paths[run->file]);
-        fprintf(out, ":%zu: run %llu of campaign '", run->line, (unsigned long long)run->run);
-        print_plain(out, intern_text(&comparison->catalogue->campaigns, run->campaign));
-        fprintf(out, "' ends after %zu of the %zu rows that another run of its campaign has: was the file cut?\n",
-                run->rows, run->most_rows);
-    }
-}
-
-void print_notes(FILE *out, const struct comparison *comparison, const char *prefix)
-{
-    print_constants(out, comparison, prefix);
-    if (!comparison->race) /* whose sides share card and sitting */
-        print_campaigns(out, comparison, prefix);
-    print_short_runs(out, comparison, comparison->baseline, prefix);
-    if (comparison->current != comparison->baseline)
-        print_short_runs(out, comparison, comparison->current, prefix);
-    for (int column = 0; column < PROVENANCE_COLUMNS; column++) {
-        const char *other = provenance_only_in(comparison->current, comparison->baseline, (enum provenance)column);
-        if (!other)
-            continue;
-        fprintf(out, "%swarning: %s differ%s: current has '", prefix, provenance_column_names[column],
-                column == PROVENANCE_SETTINGS ? "" : "s");
-        print_plain(out, other);
-        fprintf(out, "', the baseline '");
-        print_plain(out, intern_text(&comparison->baseline->provenance[column], 0));
-        fprintf(out, "'\n");
-    }
-    for (size_t i = 0; i < comparison->far_count && i < most_far_runs; i++) {
-        fprintf(out, "%s", prefix);
-        print_far_run(out, comparison, &comparison->far_runs[i]);
-    }
-    if (comparison->far_count > most_far_runs)
-        fprintf(out, "%sand %zu more such runs\n", prefix, comparison->far_count - most_far_runs);
+    print_side(out, comparison, style, comparison->current, "current");
 }
 
 double interval_level(const struct rule *rule)

@@ -14,15 +14,28 @@ enum urgency urgency_of(const struct case_result *result);
 /* One or two words, such as SLOWER or "not ok". */
 const char *verdict_word(const struct case_result *result);
 
+/* How text from the files is written. */
+struct style {
+    void (*print)(FILE *, const char *);
+    void (*print_path)(FILE *, const char *);
+};
+
+extern const struct style plain_style;
+
 /* Why, in one line: the rule that decided, the spread and the runs. */
-void print_reason(FILE *out, const struct comparison *comparison, const struct case_result *result);
+void print_reason(FILE *out, const struct comparison *comparison, const struct style *style,
+                  const struct case_result *result);
+
+/* The file and the line of a row. */
+void print_place(FILE *out, const struct comparison *comparison, const struct style *style,
+                 const struct row *row, bool in_baseline);
 
 /* "12 cases: 1 slower, 11 same; ..." in one line. */
 void print_summary(FILE *out, const struct comparison *comparison);
 
 /* What a reader should know beside the verdicts, one line each: other drivers,
  * runs left out. prefix begins every line. */
-void print_notes(FILE *out, const struct comparison *comparison, const char *prefix);
+void print_notes(FILE *out, const struct comparison *comparison, const struct style *style, const char *prefix);
 
 /* With what probability both bounds of an interval hold, in per cent. */
 double interval_level(const struct rule *rule);
@@ -42,13 +55,24 @@ void print_label(FILE *out, const struct comparison *comparison, const struct ca
 void print_case_label(FILE *out, const struct case_key *key, const char *behind,
                       void (*print)(FILE *, const char *));
 
-/* The cases of the urgencies from one to another in the listing's order, the most
- * urgent first; count is set. NULL when memory ran out. To be freed. */
+/* What a reader has to see: what changed, got lost or cannot be right; what cannot be
+ * told; and what is as it was. Each case is one of the three. */
+bool is_news(const struct case_result *result);
+bool is_inconclusive(const struct case_result *result);
+bool is_unchanged(const struct case_result *result);
+bool is_any(const struct case_result *result);
+
+/* The wanted cases in the listing's order, by change the most urgent first; count is set.
+ * NULL when memory ran out. To be freed. */
 const struct case_result **list_cases(const struct comparison *comparison, const struct listing *listing,
-                                      enum urgency from, enum urgency to, size_t *count);
+                                      bool (*wanted)(const struct case_result *), size_t *count);
 
 /* The geometric mean of all changes, the cards and the runs of both sides. */
-void print_overview(FILE *out, const struct comparison *comparison, const char *prefix);
+void print_overview(FILE *out, const struct comparison *comparison, const struct style *style,
+                    const char *prefix);
+
+/* What a reader may do about it: the command line of a race. */
+void print_next(FILE *out, const struct comparison *comparison);
 
 void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour);
 void report_markdown(FILE *out, const struct comparison *comparison, const struct listing *listing);

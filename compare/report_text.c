@@ -1,3 +1,5 @@
+#define _POSIX_C_SOURCE 200809L
+
 #include "precise.h"
 
 #include "report_parts.h"
@@ -7,20 +9,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The head is what stands above the first case, and the line that counts the rest. */
+enum { lines_of_screen = 50, lines_of_head = 8, lines_of_case = 2, fewest_cases = 3 };
+
 static const char *colour_of(enum urgency urgency)
 {
     static const char *const codes[URGENCY_LEVELS] = {
         [URGENCY_BAD] = "\033[31m", [URGENCY_UNSURE] = "\033[33m", [URGENCY_GOOD] = "\033[32m", [URGENCY_CALM] = ""};
     return codes[urgency];
-}
-
-/* What a reader has to see: what changed, got lost or cannot be right. */
-static bool is_news(const struct case_result *result)
-{
-    bool inconclusive = result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_INCONCLUSIVE;
-    bool unchanged = result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_SAME;
-    return !inconclusive && !unchanged && result->outcome != OUTCOME_NEVER_OK &&
-           result->outcome != OUTCOME_NOT_APPLICABLE;
 }
 
 static void print_change(FILE *out, const struct comparison *comparison, const struct case_result *result)
@@ -46,48 +42,77 @@ static void print_case(FILE *out, const struct comparison *comparison, const str
     fprintf(out, "  ");
     print_label(out, comparison, result, print_plain);
     fprintf(out, "\n               ");
-    print_reason(out, comparison, result);
+    print_reason(out, comparison, &plain_style, result);
     fprintf(out, "\n");
 }
 
-static void print_table(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour)
+/* Returns how many cases are left. */
+static size_t print_table(FILE *out, const struct comparison *comparison, const struct listing *listing,
+                          size_t limit, bool colour)
 {
     char interval[32];
     size_t count = 0;
-    /* The urgencies stand in order: bad, unsure, good, calm. */
-    const struct case_result **cases = list_cases(comparison, listing, URGENCY_BAD, URGENCY_CALM, &count);
-    size_t shown = 0;
-    size_t left = 0;
+    const struct case_result **cases = list_cases(comparison, listing, listing->all ? is_any : is_news, &count);
+    size_t shown = limit > 0 && limit < count ? limit : count;
     snprintf(interval, sizeof interval, "%g %% interval", interval_level(&comparison->settings->rule));
-    for (size_t i = 0; cases && i < count; i++) {
-        if (!listing->all && !is_news(cases[i]))
-            continue;
-        if (listing->limit > 0 && shown == listing->limit) {
-            left++;
-            continue;
-        }
-        if (shown++ == 0)
-            fprintf(out, "\n%-12s %11s%12s  %9s %-20s %8s  %s\n", "verdict",
-                    comparison->of_variants ? "first" : "baseline", comparison->of_variants ? "variant" : "current",
-                    "change", interval, "findable", "case");
+    if (cases && shown > 0)
+        fprintf(out, "\n%-12s %11s%12s  %9s %-20s %8s  %s\n", "verdict",
+                comparison->of_variants ? "first" : "baseline", comparison->of_variants ? "variant" : "current",
+                "change", interval, "findable", "case");
+    for (size_t i = 0; cases && i < shown; i++)
         print_case(out, comparison, cases[i], colour);
-    }
-    if (left > 0)
-        fprintf(out, "and %zu more (--limit 0 lists them)\n", left);
     free(cases);
+    return count - shown;
+}
+
+/* What follows the table. */
+static void print_rest(FILE *out, const struct comparison *comparison, const struct listing *listing)
+{
+    fprintf(out, "\n");
+    print_notes(out, comparison, &plain_style, "");
+    print_next(out, comparison);
+    if (count_verdicts(comparison, VERDICT_SLOWER) + count_verdicts(comparison, VERDICT_FASTER) > 0)
+        fprintf(out, "findable: the smallest change that such data shows 9 times in 10\n");
+    if (!listing->all)
+        fprintf(out, "the same and the inconclusive cases: --all\n");
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; text && *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* So many cases that all of the report fits a screen. */
+static size_t limit_of(const struct listing *listing, const char *rest)
+{
+    size_t taken = lines_of_head + count_lines(rest);
+    size_t room = taken < lines_of_screen ? (lines_of_screen - taken) / lines_of_case : 0;
+    if (!listing->screen || listing->limit == 0 || room >= listing->limit)
+        return listing->limit;
+    return room < fewest_cases ? fewest_cases : room;
 }
 
 /* One screen: the totals first, then what changed, then what else to know. */
 void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour)
 {
+    char *rest = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&rest, &size);
+    if (stream) {
+        print_rest(stream, comparison, listing);
+        fclose(stream);
+    }
     print_summary(out, comparison);
     fprintf(out, "\n");
-    print_overview(out, comparison, "");
+    print_overview(out, comparison, &plain_style, "");
     print_rule(out, comparison->settings);
     fprintf(out, "\n");
-    print_table(out, comparison, listing, colour);
-    fprintf(out, "\n");
-    print_notes(out, comparison, "");
-    if (!listing->all)
-        fprintf(out, "the same and the inconclusive cases: --all\n");
+    size_t left = print_table(out, comparison, listing, limit_of(listing, rest), colour);
+    if (left > 0)
+        fprintf(out, "and %zu more (--limit 0 lists them)\n", left);
+    fputs(rest ? rest : "\n(not enough memory for the notes)\n", out);
+    free(rest);
 }

@@ -266,6 +266,54 @@ static void a_report_fits_a_screen(void **state)
     assert_int_equal(count_lines(output), 2);
 }
 
+/* A command that can be pasted: with the names of the slower cases, quoted for the
+ * shell and for the expression; none where nothing is open. */
+static void the_race_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(run("base.csv slow.csv"), 1);
+    assert_says(output, "    gpubench-compare --race OLD NEW -- --filter '^norm\\|<f,4> '\n");
+    assert_int_equal(run("base.csv same.csv"), 0);
+    assert_null(strstr(output, "--race"));
+    struct text old = {0}, new = {0};
+    add_header(&old);
+    add_header(&new);
+    add_runs(&old, (struct text_row){.name = "it's", .campaign = "a", .git = "aaaa"}, 5, 100, 0.002);
+    add_runs(&new, (struct text_row){.name = "it's", .campaign = "b", .git = "bbbb"}, 5, 150, 0.002);
+    write_text("quote.csv", &old);
+    write_text("quote-new.csv", &new);
+    assert_int_equal(run("quote.csv quote-new.csv"), 1);
+    assert_says(output, "    gpubench-compare --race OLD NEW\n"
+                        "    (OLD: the program as of revision aaaa; NEW: the program as of revision bbbb)\n");
+}
+
+/* However long the names are, and wherever the files lie. */
+static void a_comment_is_short_and_names_no_folder(void **state)
+{
+    (void)state;
+    struct text old = {0}, new = {0};
+    static char name[3001];
+    char arguments[700];
+    add_header(&old);
+    add_header(&new);
+    for (int i = 0; i < 40; i++) {
+        memset(name, 'a' + i % 26, sizeof name - 1);
+        snprintf(name, 8, "case%03d", i);
+        name[7] = '-';
+        add_case(&old, name, "c1", 10, 100);
+        add_runs(&new, (struct text_row){.name = name, .campaign = "new", .status = i ? "ok" : "oom"}, 3,
+                 i < 20 ? 150 : 100, 0.002);
+    }
+    write_text("long.csv", &old);
+    write_text("long-new.csv", &new);
+    snprintf(arguments, sizeof arguments, "--format markdown '%s/long.csv' '%s/long-new.csv'", directory, directory);
+    assert_int_equal(run(arguments), 1);
+    assert_true(strlen(output) < 60000);
+    assert_says(output, " more (--limit 0 lists them)");
+    assert_says(output, "| long-new.csv:2: status oom |");
+    assert_null(strstr(output, directory));
+}
+
 /* The CSV output is CSV, and its numbers read back. */
 static void csv_output_reads_back(void **state)
 {
@@ -399,7 +447,7 @@ static void what_cannot_be_judged_is_said(void **state)
 
     write_changed("work.csv", "new", (struct text_row){.run = 9, .bytes = "7"});
     assert_int_equal(run("--subset base.csv work.csv"), 2);
-    assert_says(output, "work.csv:5: other bytes or flops than before");
+    assert_says(output, "work.csv:5: other bytes or flops than in the baseline");
 }
 
 static void drivers_that_differ_are_warned_of(void **state)
@@ -434,8 +482,8 @@ static void other_flushes_are_named(void **state)
     assert_says(complaint, "cannot judge: the two sides were measured behind different flushes, 1 case on each");
     assert_says(complaint, "so is cold in schema 1, as in old.csv");
     assert_says(complaint, "Measure the baseline again (make baseline-SUITE), or the current side with --mode dirty");
-    assert_says(output, "current has it behind another flush: mode cold");
-    assert_says(output, "the baseline has it behind another flush: mode dirty");
+    assert_says(output, "the current results measured this case behind another flush of the caches only: mode cold");
+    assert_says(output, "the baseline measured this case behind another flush of the caches only: mode dirty");
     assert_int_equal(run("old.csv dirty.csv"), 0);
     assert_int_equal(run("--baseline old.csv --current new.csv dirty.csv"), 0);
     assert_says(output, "2 cases: 1 same, 1 new in current");
@@ -447,14 +495,14 @@ static void the_constant_is_said(void **state)
     write_host("here.csv", "2", "cold", 10, "3.02");
     write_host("there.csv", "2", "cold", 11.7, "4.72");
     assert_int_equal(run("here.csv there.csv"), 0);
-    assert_says(output, "the host's constant is taken out of mode cold: an empty kernel takes 4.72 us in the current "
-                        "results, 3.02 us in the baseline; 1 case: 1 beyond 2 % as measured, 0 without it");
+    assert_says(output, "mode cold: an empty kernel takes 4.72 us in the current results, 3.02 us in the baseline: the "
+                        "host's constant is taken out of every time; of 1 case 1 are beyond 2 % as measured, 0 without it");
     assert_int_equal(run("--keep-constant here.csv there.csv"), 1);
     assert_null(strstr(output, "constant"));
     write_host("tiny.csv", "2", "cold", 1.5, "4.72");
     assert_int_equal(run("--all here.csv tiny.csv"), 0);
     assert_says(output, "inconclusive");
-    assert_says(output, "tiny.csv:2: 1.4985 us leave nothing when 1.70 us of the host's constant are taken out");
+    assert_says(output, "tiny.csv:2: of its 1.4985 us nothing is left without the 1.70 us that an empty kernel takes longer on its host");
     assert_int_equal(run("here.csv here.csv"), 0);
     assert_null(strstr(output, "constant"));
 }
@@ -501,10 +549,10 @@ static void throttled_runs_are_counted(void **state)
     (void)state;
     write_throttled("hot.csv", 3);
     assert_int_equal(run("--all --subset base.csv hot.csv"), 0);
-    assert_says(output, "10 runs against 1 run; throttled and left out: 0 of the baseline's, 2 of the current ones\n");
+    assert_says(output, "10 runs against 1 run; left out, as the card was throttled: 0 of the baseline's runs, 2 of the current ones\n");
     write_throttled("one.csv", 1);
     assert_int_equal(run("--all one.csv hot.csv"), 2);
-    assert_says(output, "one.csv:2: every run of the baseline was throttled (by more than the power cap)");
+    assert_says(output, "one.csv:2: the card was throttled in every run of the baseline (by more than its power cap), so they tell nothing");
     assert_int_equal(run("base.csv same.csv"), 0);
     assert_null(strstr(output, "throttled"));
 }
@@ -573,7 +621,7 @@ static void odd_cards_are_named(void **state)
     assert_int_equal(run("--cards base.csv"), 2);
     assert_says(complaint, "no model has three cards");
     assert_int_equal(run("--cards odd.csv --format github"), 2);
-    assert_says(complaint, "--cards writes the formats text and csv");
+    assert_says(complaint, "--cards writes the formats text, csv and json");
 }
 
 /* Four campaigns, not in the order of time; the case is 10 % slower from the third on. */
@@ -620,7 +668,7 @@ static void changes_have_dates_and_revisions(void **state)
     assert_says(complaint, "mixed.csv:17: column 'device': 'NVIDIA L4'");
     assert_int_equal(run("--history mixed.csv --ignore-device"), 0);
     assert_int_equal(run("--history history.csv --format github"), 2);
-    assert_says(complaint, "--history writes the formats text and csv");
+    assert_says(complaint, "--history writes the formats text, csv and json");
 }
 
 static bool has_python(void)
@@ -654,8 +702,31 @@ static void json_reads_back(void **state)
     assert_json("abs(d[\"cases\"][1][\"ratio\"] - 1.499) < 0.001 and d[\"cases\"][1][\"baseline_runs\"] == 10");
     assert_json("d[\"cases\"][1][\"case\"] == \"norm|<f,4>\" and d[\"cases\"][1][\"verdict\"] == \"SLOWER\"");
     assert_json("d[\"cases\"][1][\"campaign_spread\"] is None and d[\"race\"] is None");
-    assert_int_equal(run("--self base.csv --format json"), 2);
-    assert_says(complaint, "--format json is for a comparison");
+}
+
+/* The other reports say in JSON what their CSV says. */
+static void json_of_every_report(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--self base.csv --format json"), 0);
+    assert_json("d[\"format\"] == 1 and d[\"status\"] == 0 and d[\"splits\"] == 252 and d[\"every_split\"]");
+    assert_json("[c[\"runs\"] for c in d[\"cases\"]] == [10, 10] and d[\"cases\"][1][\"case\"] == \"norm|<f,4>\"");
+    write_fleet("json-fleet.csv", 110, 60);
+    assert_int_equal(run("--cards json-fleet.csv --format json"), 1);
+    assert_json("d[\"status\"] == 1 and [len(m[\"cards\"]) for m in d[\"models\"]] == [6, 1]");
+    assert_json("d[\"models\"][0][\"cards\"][0][\"verdict\"] == \"odd\" and d[\"models\"][1][\"findable\"] is None");
+    assert_json("abs(d[\"models\"][0][\"cards\"][0][\"cases\"][0][\"cost_ratio\"] - 1.1 / 1.001) < 0.003");
+    assert_json("d[\"models\"][1][\"cards\"][0][\"cost_ratio\"] is None");
+    write_history("json-history.csv", NULL);
+    assert_int_equal(run("--history json-history.csv --format json"), 0);
+    assert_json("[p[\"git\"] for p in d[\"cases\"][0][\"campaigns\"]] == [\"aaaa\", \"bbbb\", \"cccc\", \"dddd\"]");
+    assert_json("d[\"cases\"][0][\"changes\"][0][\"at\"] == 2 and len(d[\"cases\"][0][\"changes\"]) == 1");
+    assert_json("abs(d[\"cases\"][0][\"changes\"][0][\"cost_ratio\"] - 1.1) < 0.001");
+    assert_json("d[\"cases\"][0][\"campaigns\"][2][\"timestamp\"] == \"2026-03-01T00:00:00Z\"");
+    assert_int_equal(run("--history base.csv slow.csv --format json"), 0);
+    assert_json("d[\"cases\"][0][\"campaigns\"][0][\"timestamp\"] is None");
+    assert_int_equal(run("--self base.csv --format github"), 2);
+    assert_says(complaint, "--self writes the formats text, markdown, csv and json");
 }
 
 /* Names with every kind of character, and bytes that are none; a case without numbers. */
@@ -727,6 +798,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_names_stay_whole),
         cmocka_unit_test(cut_files_are_named),
         cmocka_unit_test(a_report_fits_a_screen),
+        cmocka_unit_test(the_race_is_named),
+        cmocka_unit_test(a_comment_is_short_and_names_no_folder),
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
@@ -738,6 +811,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(odd_cards_are_named),
         cmocka_unit_test(changes_have_dates_and_revisions),
         cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(json_of_every_report),
         cmocka_unit_test(odd_names_are_valid_json),
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(control_characters_stay_out),
