@@ -342,7 +342,7 @@ $(TESTS)/first: examples/first.c gpubench.h
 test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
-	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
+	  "tests/test_report.sh $(COMPARE)" tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
 	  tests/test_makefile.sh tests/test_install.sh tests/gpu/truth_test.sh \
 	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
