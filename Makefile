@@ -431,8 +431,8 @@ block-parts:
 	@mkdir -p $(PLOTS)
 	compare/plots/parts.sh $(PLOTS)/block-parts results/block.csv
 
-plots: $(SUITES:%=plot-%)   ## plots of results/ as SVG and PNG, into results/plots/
-	compare/plots/roofline.sh -c results/ceilings.csv $(PLOTS)/roofline $(SUITES:%=results/%.csv)
+plots: $(COMPARE)   ## plots of what is in results/ as SVG and PNG, into results/plots/
+	@scripts/plots.sh $(PLOTS) results $(SUITES)
 
 report: $(COMPARE)   ## results/ as one HTML page, with verdicts where a baseline is
 	folder=$$(sh scripts/device-folder.sh $(firstword $(wildcard results/*.csv))); \

@@ -1,11 +1,12 @@
 #!/bin/sh
-# report.sh - the results of a folder as one HTML page with everything inside:
-# verdicts against a baseline, then for each suite tables and plots, then the
-# machine. Needs gnuplot; a browser shows the page without a network or scripts.
+# report.sh - the results of a folder as one HTML page with everything inside: the
+# verdict against a baseline with what changed, the history, for each suite tables and
+# plots, the machine, and at the end what was left out. Needs gnuplot; a browser shows
+# the page without a network or scripts.
 set -eu
-scripts=$(dirname "$0")
+scripts=$(cd "$(dirname "$0")" && pwd)
 plots=$scripts/../compare/plots
-compare=${COMPARE:-$scripts/../build/gpubench-compare}
+tool=${COMPARE:-$scripts/../build/gpubench-compare}
 usage="usage: report.sh [-m PERCENT] PAGE.html FOLDER [BASELINE_FOLDER]
   FOLDER           results/ or one of baselines/
   BASELINE_FOLDER  baselines of the same device: adds the verdicts
@@ -22,82 +23,177 @@ page=$1 folder=$2 baseline=${3:-}
 set -- "$folder"/*.csv
 [ -f "$1" ] || die "$folder: no CSV file there"
 readable "$@"
+case $tool in
+/*) ;;
+*) tool=$PWD/$tool ;;
+esac
+[ -z "$baseline" ] || [ -x "$tool" ] || die "$tool: not there (make build/gpubench-compare)"
 work=$(mktemp -d) || exit 2
 temporary=$page.$$
-pictures=$work/pictures
-mkdir "$pictures"
+most_in_forest=30
+tab=$(printf '\t')
 
-anchor() { printf '<li><a href="#%s">%s</a></li>\n' "$1" "$1"; }
+escape() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'; }
 
-# The verdicts of the files that both folders have. The tool works inside $work, so
-# that its messages name no folder of this machine.
+# print_notes TITLE FILE: what a tool said, if anything.
+print_notes() {
+    [ -s "$2" ] || return 0
+    printf '<p>%s</p>\n<pre>' "$1"
+    sed 's/^gpubench-compare: //' "$2" | escape
+    printf '</pre>\n'
+}
+
+# The tools work on copies inside $work, so that their messages name no folder of this
+# machine.
+copy_inputs() {
+    mkdir "$work/current" "$work/baseline"
+    cp "$@" "$work/current/"
+    [ -z "$baseline" ] || cp "$baseline"/*.csv "$work/baseline/" || die "$baseline: no CSV file there"
+}
+
+# The verdicts of the files that both folders have.
 judge() {
-    mkdir "$work/baseline" "$work/current"
-    for file; do
+    mkdir "$work/old" "$work/new"
+    for file in "$work"/baseline/*.csv; do
         name=$(basename "$file")
-        [ -f "$baseline/$name" ] || continue
-        cp "$file" "$work/current/"
-        cp "$baseline/$name" "$work/baseline/"
+        if [ -f "$work/current/$name" ]; then
+            ln "$file" "$work/old/"
+            ln "$work/current/$name" "$work/new/"
+        else
+            echo "$name: the results have no such file" >>"$work/unjudged"
+        fi
     done
-    ls "$work"/baseline/*.csv >/dev/null 2>&1 || die "$baseline: no file named as one in $folder"
-    tool=$(cd "$(dirname "$compare")" && pwd)/$(basename "$compare") || exit 2
-    [ -x "$tool" ] || die "$compare: not there (make build/gpubench-compare)"
+    for file in "$work"/current/*.csv; do
+        name=$(basename "$file")
+        [ -f "$work/baseline/$name" ] || echo "$name: the baseline has no such file" >>"$work/unjudged"
+    done
+    ls "$work"/old/*.csv >/dev/null 2>&1 || die "$baseline: no file named as one in $folder"
     judged=0
-    (cd "$work" && "$tool" --margin "$margin" --format csv --baseline baseline/*.csv --current current/*.csv) \
-        >"$work/verdicts.csv" 2>"$work/said" || judged=$?
+    run_tool --margin "$margin" --format csv >"$work/verdicts.csv" 2>"$work/said" || judged=$?
+    run_tool --margin "$margin" --limit 1 >"$work/text" 2>/dev/null || true
+}
+
+run_tool() {
+    (cd "$work" && "$tool" "$@" --baseline old/*.csv --current new/*.csv)
+}
+
+verdict_tables() { # verdict_tables PART
+    awk -v part="$1" -v needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high
+        smallest_change baseline_runs current_runs' -f "$plots/csv.awk" \
+        -f "$scripts/report_html.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
+}
+
+# What changed comes first in a forest plot; where nothing did, the ten that are
+# farthest from the baseline are enough.
+changed_cases() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "verdict") c = NF - i; next }
+        tolower($(NF - c)) !~ /^(same|inconclusive|never ok|no value)$/ { n++ } END { print n + 0 }' "$work/verdicts.csv"
 }
 
 print_verdicts() {
     case $judged in
-    0) outcome='nothing got slower' ;;
-    1) outcome='something got slower, is missing or no longer right' ;;
-    *) outcome='cannot judge' ;;
+    0) outcome='nothing got slower' class=fine ;;
+    1) outcome='something got slower, is missing or no longer right' class=worse ;;
+    *) outcome='cannot judge' class=unknown ;;
     esac
-    printf '<h2 id="verdicts">verdicts</h2>\n<p><b>%s</b> (exit status %s)</p>\n' "$outcome" "$judged"
-    if [ -s "$work/said" ]; then
-        printf '<pre>'
-        sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g' "$work/said"
-        printf '</pre>\n'
-    fi
+    printf '<h2 id="verdict">verdict</h2>\n<p class="outcome %s">%s</p>\n' $class "$outcome"
+    if [ "$judged" -eq 2 ]; then print_notes 'gpubench-compare said:' "$work/said"; fi
     [ "$(wc -l <"$work/verdicts.csv")" -gt 1 ] || return 0
-    awk -v needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high
-        smallest_change baseline_runs current_runs' -f "$plots/csv.awk" \
-        -f "$scripts/report_html.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
-    "$plots/forest.sh" -s -m "$margin" -n 30 -t "$device" "$pictures/forest" "$work/verdicts.csv"
+    printf '<ul class="facts">\n'
+    sed '/^$/,$d' "$work/text" | escape | sed 's/.*/<li>&<\/li>/'
+    printf '</ul>\n'
+    changed=$(changed_cases)
+    most=$changed
+    [ "$changed" -gt 0 ] || most=10
+    [ "$most" -le $most_in_forest ] || most=$most_in_forest
+    "$plots/forest.sh" -s -m "$margin" -n "$most" -t "$device" "$work/forest" "$work/verdicts.csv"
+    echo '<div class="beside">'
+    cat "$work/forest.svg"
+    echo '<div>'
+    if [ "$changed" -gt 0 ]; then
+        verdict_tables changed
+        echo '<p class="quiet"><i>findable</i> is the smallest change that such data would have shown. What could not be
+told, and what is as it was: <a href="#rest">at the end</a>.</p>'
+    else
+        echo '<p>No case changed. The plot has those that are farthest from the baseline; all of them stand
+<a href="#rest">at the end</a>.</p>'
+    fi
+    sed -n '/^next: /,/)$/p' "$work/text" >"$work/next"
+    if [ -s "$work/next" ]; then printf '<pre>%s</pre>\n' "$(escape <"$work/next")"; fi
+    printf '</div>\n</div>\n'
+}
+
+find_history() {
+    (cd "$work" && COMPARE=$tool sh "$scripts/histories.sh" current baseline) >"$work/history.csv" \
+        2>"$work/no-history" || true
+}
+
+print_history() {
+    [ -s "$work/history.csv" ] || return 0
+    echo '<h2 id="history">history</h2>'
+    awk -v needs="case variant dtype params mode campaign timestamp git level cost_change" -f "$plots/csv.awk" \
+        -f "$scripts/report_html.awk" -f "$scripts/report_history.awk" "$work/history.csv"
+    "$plots/history.sh" -e -s -n 24 -t "$device" "$work/history" "$work/history.csv" 2>/dev/null || return 0
     echo '<div class="plots">'
-    cat "$pictures/forest.svg"
+    cat "$work"/history-*.svg
     echo '</div>'
 }
 
-# Whether a suite has rows for which the awk condition $2 holds.
+print_rest() {
+    echo '<h2 id="rest">left out</h2>'
+    if [ -n "$baseline" ]; then
+        print_notes 'Not judged:' "$work/unjudged"
+        [ ! -s "$work/verdicts.csv" ] || verdict_tables rest
+        [ "$judged" -eq 2 ] || print_notes 'What to know about the verdicts:' "$work/said"
+    fi
+    print_notes 'Without a history:' "$work/no-history"
+    echo '<p>Rows that are not ok have no time; they stand with their case, under <i>not measured</i>.</p>'
+}
+
+# Whether a suite has rows for which the awk condition $1 holds.
 has_rows() {
-    awk -F '\t' -v suite="$1" "\$1 == suite && \$8 == \"ok\" && $2 { found = 1 } END { exit !found }" \
+    awk -F '\t' "\$1 \"\" == ENVIRON[\"SUITE\"] \"\" && \$8 == \"ok\" && $1 { found = 1 } END { exit !found }" \
         "$work/points"
 }
 
-# Whether a file holds rows of a suite.
+# Whether a file holds rows of the suite.
 holds() {
-    awk -F, -v suite="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "suite") c = i; next }
-        $c == suite { found = 1; exit } END { exit !found }' "$2"
+    awk -v needs=suite -f "$plots/csv.awk" -f "$scripts/report_holds.awk" "$1"
 }
 
-# One suite's tables and plots, drawn from the files that hold its rows.
+# One suite's tables and plots, drawn from the files that hold its rows. Its name may
+# hold anything: the files here go by its number.
 draw_suite() {
-    suite=$1 rooflines=0
+    pictures=$work/pictures-$1
+    number=$1 rooflines=0
     shift
+    mkdir "$pictures"
     for file; do
         shift
-        if holds "$suite" "$file"; then set -- "$@" "$file"; fi
+        if holds "$file"; then set -- "$@" "$file"; fi
     done
-    has_rows "$suite" '$2 != "block.part" && ($9 > 0 || $10 > 0)' &&
-        "$plots/size.sh" -e -s "$pictures/size-$suite" "$@"
-    has_rows "$suite" '$2 == "block.part"' && "$plots/parts.sh" -e -s "$pictures/parts-$suite" "$@"
-    if [ -f "$folder/ceilings.csv" ] && [ "$suite" != ceilings ] && has_rows "$suite" '$9 > 0 && $10 > 0'; then
-        rooflines=1
-        "$plots/roofline.sh" -e -s -c "$folder/ceilings.csv" "$pictures/roofline-$suite" "$@"
+    if has_rows '$2 != "block.part" && ($9 > 0 || $10 > 0)'; then
+        "$plots/size.sh" -e -s "$pictures/size-$number" "$@"
     fi
-    awk -v suite="$suite" -v pictures="$pictures" -v rooflines=$rooflines \
+    if has_rows '$2 == "block.part"'; then "$plots/parts.sh" -e -s "$pictures/parts-$number" "$@"; fi
+    if [ -f "$folder/ceilings.csv" ] && [ "$SUITE" != ceilings ] && has_rows '$9 > 0 && $10 > 0'; then
+        rooflines=1
+        "$plots/roofline.sh" -e -s -c "$folder/ceilings.csv" "$pictures/roofline-$number" "$@"
+    fi
+    awk -v anchor="$anchor" -v number="$number" -v pictures="$pictures" -v rooflines=$rooflines \
         -f "$scripts/report_html.awk" -f "$scripts/report_tables.awk" "$work/points"
+}
+
+anchor() { printf '<li><a href="#%s">%s</a></li>\n' "$1" "$(printf '%s' "$2" | escape)"; }
+
+# Draws every suite, each into a file of its number.
+draw_suites() {
+    number=0
+    while IFS=$tab read -r anchor SUITE; do
+        number=$((number + 1))
+        export SUITE
+        draw_suite $number "$@" >"$work/suite-$number.html" </dev/null
+    done <"$work/suites"
 }
 
 print_page() {
@@ -114,29 +210,35 @@ $(cat "$scripts/report.css")
 </head>
 <body>
 <h1>gpubench: $device_html</h1>
-<nav aria-label="contents"><ul>
 HTML
-    [ -z "$baseline" ] || anchor verdicts
-    for suite in $suites; do anchor "$suite"; done
-    anchor machine
-    echo '</ul></nav>'
     [ -z "$baseline" ] || cat "$work/verdicts.html"
-    for suite in $suites; do cat "$work/$suite.html"; done
+    cat "$work/history.html"
+    echo '<h2 id="results">results</h2>'
+    echo '<nav aria-label="contents"><ul>'
+    while IFS=$tab read -r anchor suite; do anchor "$anchor" "$suite"; done <"$work/suites"
+    anchor machine machine
+    anchor rest 'left out'
+    echo '</ul></nav>'
+    for number in $(seq "$(wc -l <"$work/suites")"); do cat "$work/suite-$number.html"; done
     echo '<h2 id="machine">machine</h2>'
-    cat "$work/machine.html"
+    cat "$work/machine.html" "$work/rest.html"
     printf '</body>\n</html>\n'
 }
 
 points "$work/points" "$@"
 device=$(head -n 1 "$work/points" | cut -f 16)
-device_html=$(printf '%s' "$device" | sed 's/&/\&amp;/g; s/</\&lt;/g')
-suites=$(cut -f 1 "$work/points" | sort -u)
+device_html=$(printf '%s' "$device" | escape)
+awk -f "$scripts/report_html.awk" -f "$scripts/report_suites.awk" "$work/points" >"$work/suites"
+copy_inputs "$@"
 if [ -n "$baseline" ]; then
-    judge "$@"
+    judge
     print_verdicts >"$work/verdicts.html"
 fi
-for suite in $suites; do draw_suite "$suite" "$@" >"$work/$suite.html"; done
+if [ -x "$tool" ]; then find_history; fi
+print_history >"$work/history.html"
+draw_suites "$@"
 awk -v needs="$result_columns timestamp" -f "$plots/csv.awk" -f "$scripts/report_html.awk" \
     -f "$scripts/report_machine.awk" "$@" >"$work/machine.html"
+print_rest >"$work/rest.html"
 print_page >"$temporary" || die "$page: cannot write it"
 mv "$temporary" "$page"

@@ -23,7 +23,7 @@ value("status") == "ok" {
 
 END {
     if (failed) exit 2
-    print "<div class=\"scroll\"><table class=\"machine\">"
+    print "<div><table class=\"machine\">"
     for (i = 1; i <= n; i++)
         if (list[i] != "")
             printf "<tr><th scope=\"row\">%s</th><td class=\"text\">%s</td></tr>\n", titles[i], html(list[i])

@@ -1,18 +1,21 @@
-# report_tables.awk - with report_html.awk: one suite of the report as HTML, from the lines of
-# points.awk: for each case a heading, a table for each dtype and mode (a line per
+# report_tables.awk - with report_html.awk: one suite of the report (SUITE in the
+# environment) as HTML, from the lines of points.awk: for each case a heading, a table for each dtype and mode (a line per
 # shape, a column per variant, the median time of the runs; the fastest in bold),
-# and the pictures STEM-CASE-*.svg that `pictures` (a folder) holds for it.
+# and the pictures size-CASE-*.svg that `pictures` (a folder) holds for it.
 
-BEGIN { FS = "\t" }
+BEGIN {
+    FS = "\t"
+    suite = ENVIRON["SUITE"] ""
+}
 
-$1 != suite { next }
+$1 "" != suite { next }
 
 {
     if (!($2 in case_seen)) { case_seen[$2] = 1; cases[++case_count] = $2 }
 }
 
 $8 != "ok" {
-    bad[$2] = bad[$2] "<tr><th scope=\"row\">" html($7 " " $3 " " $6 " " $4) "</th><td>" html($8) \
+    bad[$2] = bad[$2] "<tr><th scope=\"row\">" html($7 " " $3 " " $6 " " $4) "</th><td class=\"text\">" html($8) \
               "</td><td class=\"text\">" html($15) "</td></tr>\n"
     next
 }
@@ -35,26 +38,26 @@ function sort_variants(table,    i, j, t) {
 }
 
 function cell(table, shape, variant,    us) {
-    if (!((table, shape, variant) in time)) return "<td>\342\200\223</td>"
-    us = time[table, shape, variant]
-    if (us == fastest[table, shape] && variant_count[table] > 1) return "<td><b>" show(us) "</b></td>"
-    return "<td>" show(us) "</td>"
+    if (!((table, shape, variant) in time)) return "<td data-label=\"" html(variant) "\">\342\200\223</td>"
+    us = show(time[table, shape, variant])
+    if (time[table, shape, variant] == fastest[table, shape] && variant_count[table] > 1) us = "<b>" us "</b>"
+    return "<td data-label=\"" html(variant) "\">" us "</td>"
 }
 
 function print_table(table,    part, v, s) {
     split(table, part, "\t")
     sort_variants(table)
-    print "<div class=\"scroll\"><table>"
-    printf "<caption>%s, %s: microseconds, %s</caption>\n<tr><th scope=\"col\">shape</th>", html(part[2]),
+    print "<div><table>"
+    printf "<caption>%s, %s: microseconds, %s</caption>\n<thead><tr><th scope=\"col\">shape</th>", html(part[2]),
            html(part[3]), (runs[table] > 1 ? "median of " runs[table] " runs" : "one run")
     for (v = 1; v <= variant_count[table]; v++) printf "<th scope=\"col\">%s</th>", html(variants[table, v])
-    print "</tr>"
+    print "</tr></thead><tbody>"
     for (s = 1; s <= shape_count[table]; s++) {
         printf "<tr><th scope=\"row\">%s</th>", html(shapes[table, s])
         for (v = 1; v <= variant_count[table]; v++) printf "%s", cell(table, shapes[table, s], variants[table, v])
         print "</tr>"
     }
-    print "</table></div>"
+    print "</tbody></table></div>"
 }
 
 function print_pictures(pattern,    command, line) {
@@ -76,24 +79,26 @@ function file_name(text) {
 }
 
 function print_case(name,    t, long) {
-    printf "<h3 id=\"%s\">%s</h3>\n", html(name), html(name)
+    id = anchor "." identifier(name)
+    printf "<h3 id=\"%s\">%s</h3>\n", id (used[id]++ ? "-" used[id] : ""), html(name)
     long = name ~ /\.part$/
     if (long) print "<details><summary>every part</summary>"
     print "<div class=\"tables\">"
     for (t = 1; t <= table_count[name]; t++) print_table(tables[name, t])
     if (name in bad)
-        print "<div class=\"scroll\"><table><caption>not measured</caption><tr><th scope=\"col\">variant, shape</th>" \
-              "<th scope=\"col\">status</th><th scope=\"col\">flags</th></tr>\n" bad[name] "</table></div>"
+        print "<div><table><caption>not measured</caption><thead><tr><th scope=\"col\">variant, shape</th>" \
+              "<th scope=\"col\">status</th><th scope=\"col\">flags</th></tr></thead><tbody>\n" bad[name] \
+              "</tbody></table></div>"
     print "</div>"
     if (long) print "</details>"
-    print_pictures((long ? "parts-" : "size-") file_name(suite "-" (long ? "" : name "-")))
+    print_pictures(long ? "parts-" number "-" : "size-" number "-" file_name(name "-"))
 }
 
 END {
-    printf "<h2 id=\"%s\">%s</h2>\n", html(suite), html(suite)
+    printf "<h2 id=\"%s\">%s</h2>\n", anchor, html(suite)
     for (c = 1; c <= case_count; c++) print_case(cases[c])
     if (rooflines) {
-        printf "<h3 id=\"%s.roofline\">roofline</h3>\n", html(suite)
-        print_pictures("roofline-" file_name(suite) "-")
+        printf "<h3 id=\"%s.roofline\">roofline</h3>\n", anchor
+        print_pictures("roofline-" number "-")
     }
 }

@@ -1,48 +1,68 @@
 # report_verdicts.awk - with compare/plots/csv.awk and report_html.awk: the CSV of
-# gpubench-compare as HTML: how many of each verdict, and a table; cases without a
-# change are folded.
+# gpubench-compare as HTML tables. -v part=changed prints the cases that changed or
+# cannot be right, part=rest what stands at the end of the page: those of which
+# nothing can be said, and those that are as they were.
 
 function percent(ratio) { return ratio == "" ? "" : sprintf("%+.2f %%", 100 * (ratio - 1)) }
 
 function interval(low, high) { return low == "" ? "" : sprintf("%+.2f to %s", 100 * (low - 1), percent(high)) }
 
+function cell(label, text) { return "<td data-label=\"" label "\">" text "</td>" }
+
 {
     verdict = tolower(value("verdict"))
     if (!(verdict in count)) verdicts[++verdict_count] = verdict
-    count[verdict]++
-    total++
+    n = ++count[verdict]
     change = number("smallest_change", 1)
+    ratio = number("ratio", 1)
+    size[verdict, n] = ratio == "" ? 0 : ratio < 1 ? 1 / ratio : ratio
     class = verdict
     gsub(/[^a-z]/, "", class)
-    rows[verdict] = rows[verdict] sprintf("<tr class=\"%s\"><td class=\"text verdict\">%s</td><th scope=\"row\">%s</th>" \
-        "<td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", class, html(verdict), \
+    row[verdict, n] = sprintf("<tr class=\"%s\"><td class=\"text verdict\">%s</td><th scope=\"row\">%s</th>" \
+        "%s%s%s%s%s%s</tr>\n", class, html(verdict), \
         html(value("case") " " value("variant") " " value("dtype") " " value("params") " " value("mode")), \
-        show(number("baseline", 1)), show(number("current", 1)), percent(number("ratio", 1)), \
-        interval(number("ratio_low", 1), number("ratio_high", 1)), \
-        change == "" ? "" : sprintf("%.1f %%", 100 * change), \
-        change == "" ? "" : value("baseline_runs") " / " value("current_runs"))
+        cell("baseline", show(number("baseline", 1))), cell("current", show(number("current", 1))), \
+        cell("change", percent(ratio)), cell("interval", interval(number("ratio_low", 1), number("ratio_high", 1))), \
+        cell("findable", change == "" ? "" : sprintf("%.1f %%", 100 * change)), \
+        cell("runs", change == "" ? "" : value("baseline_runs") " / " value("current_runs")))
 }
 
-function print_table(body) {
-    print "<div class=\"scroll\"><table><tr><th scope=\"col\">verdict</th><th scope=\"col\" class=\"text\">case</th>" \
-          "<th scope=\"col\">baseline, \302\265s</th><th scope=\"col\">current, \302\265s</th><th scope=\"col\">change</th>" \
-          "<th scope=\"col\">interval</th><th scope=\"col\">findable</th><th scope=\"col\">runs</th></tr>"
-    printf "%s</table></div>\n", body
+# Adds the rows of a verdict to the table, the largest change first.
+function take(verdict,    i, j, t, list) {
+    for (i = 1; i <= count[verdict]; i++) {
+        list[i] = i
+        for (j = i; j > 1 && size[verdict, list[j - 1]] < size[verdict, list[j]]; j--) {
+            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
+        }
+    }
+    for (i = 1; i <= count[verdict]; i++) table[++taken] = row[verdict, list[i]]
+}
+
+function print_table(    head) {
+    head = "<thead><tr><th scope=\"col\">verdict</th><th scope=\"col\" class=\"text\">case</th>" \
+           "<th scope=\"col\">baseline, \302\265s</th><th scope=\"col\">current, \302\265s</th><th scope=\"col\">change</th>" \
+           "<th scope=\"col\">interval</th><th scope=\"col\">findable</th><th scope=\"col\">runs</th></tr></thead>"
+    print_rows(head, table, taken, part == "changed" ? 40 : taken)
+    taken = 0
+}
+
+function print_folded(name, title) {
+    if (!count[name]) return
+    print "<details><summary>" count[name] " " title "</summary>"
+    take(name)
+    print_table()
+    print "</details>"
 }
 
 END {
     if (failed) exit 2
-    n = split("slower,missing,not ok,invalid,work changed,faster,inconclusive", shown, ",")
+    n = split("slower,missing,not ok,invalid,work changed,faster,new", shown, ",")
+    for (i = 1; i <= n; i++) {
+        is_shown[shown[i]] = 1
+        if (part == "changed") take(shown[i])
+    }
+    if (part == "changed") { print_table(); exit }
+    print_folded("inconclusive", "inconclusive: the data cannot tell")
     for (i = 1; i <= verdict_count; i++)
-        summary = summary (i > 1 ? ", " : "") count[verdicts[i]] " " verdicts[i]
-    printf "<p>%d cases: %s. <i>findable</i> is the smallest change that this data would have shown.</p>\n", total,
-           html(summary)
-    for (i = 1; i <= n; i++) { changed = changed rows[shown[i]]; listed[shown[i]] = 1 }
-    if (changed != "") print_table(changed)
-    for (i = 1; i <= verdict_count; i++)
-        if (!(verdicts[i] in listed)) { rest = rest rows[verdicts[i]]; rest_count += count[verdicts[i]] }
-    if (rest == "") exit
-    print "<details><summary>" rest_count " without a change</summary>"
-    print_table(rest)
-    print "</details>"
+        if (!(verdicts[i] in is_shown) && verdicts[i] != "inconclusive") print_folded(verdicts[i], html(verdicts[i]))
 }

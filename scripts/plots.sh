@@ -1,0 +1,59 @@
+#!/bin/sh
+# plots.sh FOLDER RESULTS SUITE... - draws what RESULTS/SUITE.csv hold into FOLDER: for
+# each suite time and throughput, of the block its parts, a roofline below the ceilings
+# suite's, and the history of what changed since the device's baselines. What has no
+# results is said, and does not keep the rest from being drawn.
+# Exit status: 2 if there is nothing to draw, or if a file is no good.
+set -eu
+scripts=$(dirname "$0")
+plots=$scripts/../compare/plots
+[ $# -ge 3 ] || { echo "usage: plots.sh FOLDER RESULTS SUITE..." >&2; exit 2; }
+folder=$1 results=$2
+shift 2
+mkdir -p "$folder"
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 2' HUP INT TERM
+status=0 missing=
+
+# draw WHAT COMMAND...: where there is nothing of the kind, that is said. False if a
+# file is no good.
+draw() {
+    what=$1
+    shift
+    "$@" 2>"$work/complaint" && return
+    if grep -q 'nothing to draw$' "$work/complaint"; then
+        echo "plots: no $what: $(head -n 1 "$work/complaint")"
+    else
+        cat "$work/complaint" >&2
+        status=2
+        return 1
+    fi
+}
+
+# The arguments become the files that are there, and good.
+for suite; do
+    shift
+    file=$results/$suite.csv
+    if [ ! -e "$file" ]; then
+        missing="$missing $file"
+        continue
+    fi
+    draw "plot of $suite" "$plots/size.sh" "$folder/$suite" "$file" || continue
+    set -- "$@" "$file"
+    [ "$suite" != block ] || draw "parts of the block" "$plots/parts.sh" "$folder/block-parts" "$file" || true
+done
+[ $# -gt 0 ] || { echo "plots: nothing to draw in $results (make suites measures)" >&2; exit 2; }
+[ -z "$missing" ] || echo "plots: left out, as not there:$missing"
+if [ -e "$results/ceilings.csv" ]; then
+    draw roofline "$plots/roofline.sh" -c "$results/ceilings.csv" "$folder/roofline" "$@" || true
+else
+    echo "plots: no roofline, which takes $results/ceilings.csv"
+fi
+baselines=$(sh "$scripts/device-folder.sh" "$1" 2>/dev/null) || baselines=
+sh "$scripts/histories.sh" "$results" "$baselines" >"$work/history.csv" 2>"$work/said"
+grep -v 'is ok in two campaigns' "$work/said" >&2 || true
+if [ -s "$work/history.csv" ]; then
+    draw history "$plots/history.sh" "$folder/history" "$work/history.csv" || true
+fi
+exit $status
