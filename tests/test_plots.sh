@@ -109,6 +109,27 @@ draws "forest plot" forest 'cross_entropy.backward slower missing same' \
     $plots/forest.sh "$work/forest" "$work/verdicts.csv"
 draws "forest plot of a few cases" few 'first 5' $plots/forest.sh -n 5 "$work/few" "$work/verdicts.csv"
 
+# Seven campaigns, of which the fifth and later are 10 % slower in one case.
+history() {
+    awk 'BEGIN {
+        print "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops," \
+              "device,git,timestamp"
+        for (campaign = 1; campaign <= 7; campaign++)
+            for (run = 1; run <= 3; run++)
+                for (changes = 0; changes <= 1; changes++)
+                    printf "2,toy,toy.%s,v,cuda,f32,n=1,cold,c%d,%d,ok,,%g,8,8,\"A, B\",rev%d,2026-0%d-01T00:00:00Z\n",
+                           changes ? "changing" : "steady", campaign, run,
+                           100 * (changes && campaign >= 5 ? 1.1 : 1) * (1 + run / 1000), campaign, campaign
+    }'
+}
+mkdir "$work/histories"
+history >"$work/histories/toy.csv"
+"$COMPARE" --format csv --history "$work/histories/toy.csv" >"$work/history.csv"
+draws "history: the case that changed, with dates and revisions" history \
+    'toy.changing +10.0 2026-05-01 rev5 2026-04-01 rev4' $plots/history.sh "$work/history" "$work/history.csv"
+! grep -q toy.steady "$work/history.svg"
+result $? "history: not the case that did not change"
+
 page=$work/report.html
 
 # reports NAME WORDS FOLDER...: a page that has every line of WORDS; no complaint.
@@ -123,8 +144,11 @@ reports() {
     result $? "$name"
 }
 
-reports "report with verdicts" 'id="verdicts"
+reports "report with verdicts" 'id="verdict"
 something got slower
+geometric mean of
+gpubench-compare --race OLD NEW
+<h2 id="rest">
 <h2 id="loss">
 cross_entropy.forward_backward
 <h2 id="machine">
@@ -135,6 +159,11 @@ reports "report of all baselines" "$(for file in $baseline/*.csv; do
 done)" $baseline
 if grep -iqE '[^a-z](nan|inf)[^a-z]|<script|/tmp/|(src|href)="?https?:' "$page"; then status=1; else status=0; fi
 result $status "report: self-contained, no nan, no path"
+reports "report with a history" '<h2 id="history">
+1 change in the history of 2 cases
+rev5
+<title>001 toy.changing v' "$work/histories"
+reports "report of all baselines" "<h2 id=" $baseline
 [ -z "$(grep -oE " id=[\"'][^\"']*" "$page" | tr '"' "'" | sort | uniq -d)" ]
 result $? "report: every id once"
 mkdir "$work/odd folder"
@@ -142,6 +171,69 @@ cp "$work/small.csv" "$work/odd folder/"
 scripts/report.sh "$page" "$work/odd folder" >"$work/log" 2>&1 && grep -q 'needed_bytes=9' "$page" &&
     grep -q '&quot;odd&quot;' "$page"
 result $? "report: what is not ok, quotes, a blank in the folder"
+
+# before FILE A B: A stands before B in the file.
+before() { [ "$(grep -n "$2" "$1" | head -n 1 | cut -d: -f1)" -lt "$(grep -n "$3" "$1" | head -n 1 | cut -d: -f1)" ]; }
+
+scripts/report.sh "$page" "$work/current" $baseline >"$work/log" 2>&1 && before "$page" 'class="outcome' '<svg' &&
+    before "$page" '<svg' 'cross_entropy.forward naive' && before "$page" 'cross_entropy.forward naive' 'id="loss"' &&
+    before "$page" 'id="loss"' '<summary>.* same<' && grep -q 'attention.csv: the results have no such file' "$page"
+result $? "report: verdict, plot and changed cases first, what was left out last"
+
+# S9: names from strangers name no file.
+mkdir -p "$work/names/of/results" "$work/clean"
+for name in 'my suite' kernels/attn ../../../x 'a+b' '$(touch x)' machine; do
+    awk -v name="$name" '{ sub(/^1,toy,/, "1," name ","); print }' "$work/small.csv" | if [ "$name" = 'my suite' ]; then cat; else tail -n +2; fi
+done >"$work/names/of/results/names.csv"
+find "$work/names" . -path ./build -prune -o -print | sort >"$work/files"
+TMPDIR=$work/clean scripts/report.sh "$page" "$work/names/of/results" >"$work/log" 2>&1
+status=$?
+find "$work/names" . -path ./build -prune -o -print | sort | cmp -s - "$work/files" || status=1
+[ -z "$(ls "$work/clean")" ] || status=1
+for id in my-suite kernels-attn ..-..-..-x a-b; do grep -q "<h2 id=\"$id\">" "$page" || status=1; done
+[ "$(grep -c '<title>toy.forward' "$page")" -eq 6 ] && [ "$(grep -c '<h3 id=.*toy.forward' "$page")" -eq 6 ] &&
+    [ -z "$(grep -oE " id=[\"'][^\"']*" "$page" | tr '"' "'" | sort | uniq -d)" ] && [ $status -eq 0 ]
+result $? "report: suites of any name have their tables and plots, and name no file"
+
+# S10: what is there is drawn, what is not is said.
+mkdir "$work/some"
+cp $baseline/loss.csv $baseline/ceilings.csv "$work/some/"
+scripts/plots.sh "$work/some/plots" "$work/some" attention block ceilings loss >"$work/log" 2>&1 &&
+    [ "$(echo $(cd "$work/some/plots" && ls *.svg))" = 'ceilings.svg loss.svg roofline.svg' ] &&
+    grep -q "not there: .*/attention.csv .*/block.csv" "$work/log" && ! grep -q 'no roofline' "$work/log"
+result $? "plots: without some suites"
+mkdir "$work/one"
+cp $baseline/loss.csv "$work/one/"
+scripts/plots.sh "$work/one/plots" "$work/one" ceilings loss >"$work/log" 2>&1 &&
+    [ "$(echo $(cd "$work/one/plots" && ls *.svg))" = loss.svg ] && grep -q 'no roofline.*/ceilings.csv' "$work/log"
+result $? "plots: without the ceilings"
+cp $baseline/attention.csv "$work/some/"
+cp "$work/histories/toy.csv" "$work/some/"
+head -n 3 $baseline/block.csv | sed '3s/,.*//' >"$work/some/block.csv"
+scripts/plots.sh "$work/some/plots" "$work/some" attention block loss ceilings >"$work/log" 2>&1
+[ $? -eq 2 ] && grep -q 'block.csv: line 3' "$work/log" && [ -f "$work/some/plots/roofline.png" ] &&
+    grep -q toy.changing "$work/some/plots/history.svg"
+result $? "plots: a broken file is named, and the others are drawn"
+
+# A page as a browser lays it out: nothing stands out of its box or of the page.
+mkdir "$work/wide"
+cp $baseline/attention.csv $baseline/block.csv $baseline/memcpy.csv "$work/current/loss.csv" "$work/wide/"
+scripts/report.sh "$page" "$work/wide" $baseline >"$work/log" 2>&1
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+fits() { # fits WIDTH
+    sed "s|WIDTH|$1|" tests/fixtures/page_fits.html >"$work/frame.html"
+    timeout 100 "$browser" --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files \
+        --user-data-dir="$work/browser" --window-size=1500,3000 --virtual-time-budget=20000 \
+        --dump-dom "file://$work/frame.html" >"$work/log" 2>/dev/null && grep -q '>cut: 0$' "$work/log"
+}
+for width in 400 1000 1400; do
+    if [ -n "$browser" ]; then
+        fits $width
+        result $? "report: nothing cut at $width px"
+    else
+        result 0 "report: nothing cut at $width px # SKIP needs chromium"
+    fi
+done
 
 # ---- what is refused
 
@@ -165,6 +257,9 @@ draws "size: rows of schema 2" swept 'toy.forward v1 v2 A, GB/s' $plots/size.sh 
 refuses "two devices" "device 'A, B'" $plots/size.sh "$out" $baseline/loss.csv "$work/small.csv"
 refuses "ceilings of another device" "the ceilings are those of" \
     $plots/roofline.sh -c $baseline/ceilings.csv "$out" "$work/small.csv"
+"$COMPARE" --format csv --history $baseline/loss.csv >"$work/calm.csv"
+refuses "a history without a change" 'no case changed' $plots/history.sh "$out" "$work/calm.csv"
+refuses "no results to plot" 'nothing to draw in' scripts/plots.sh "$work/out.d" "$work/absent" loss
 refuses "no parts" 'no parts' $plots/parts.sh "$out" $baseline/loss.csv
 refuses "a comparison that is none" 'line 1: no column against' $plots/forest.sh "$out" $baseline/loss.csv
 refuses "a report of a folder that is not there" 'absent: no such folder' scripts/report.sh "$out.html" "$work/absent"
