@@ -29,7 +29,9 @@ SUITE_RUNS := $(or $(RUNS),1)
 BASELINE_RUNS := $(or $(RUNS),5)
 TORCH_RUNS := $(or $(RUNS),3)
 COMPARE_RUNS := $(or $(RUNS),3)
-GIT ?= $(shell git describe --always --dirty 2>/dev/null)
+# Of this tree's own repository: it may be unpacked inside another one. Only the command
+# line sets it otherwise, as a variable GIT in the environment is somebody else's.
+GIT := $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null))
 
 # ---- the toolkit: NVCC, then CUDA_HOME, PATH, /usr/local/cuda
 
@@ -59,6 +61,9 @@ BUILD := build/$(BACKEND)
 ifeq ($(BACKEND),cuda)
   ifeq ($(NVCC_FOUND),)
     $(error BACKEND=cuda needs nvcc, and there is none: set NVCC or CUDA_HOME)
+  endif
+  ifneq ($(word 2,$(CUDA_HOME)),)
+    $(error CUDA_HOME=$(CUDA_HOME): make takes no path with a blank; use a link to it that has none)
   endif
   ifneq ($(and $(CUDA_HOME),$(if $(wildcard $(CUDA_HOME)/bin/nvcc),,none)),)
     $(error CUDA_HOME=$(CUDA_HOME): no bin/nvcc there)
@@ -316,7 +321,10 @@ COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
 COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
 
-build/compare/%.o: compare/%.c
+build/compare/flags: FORCE
+	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(LDFLAGS))
+
+build/compare/%.o: compare/%.c build/compare/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
 
@@ -326,7 +334,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
+	$(CC) -std=c11 -O2 $(CFLAGS) $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
 # A race's programs: one that does as told, one that is built on gpubench.h.
 RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
@@ -342,7 +350,8 @@ $(TESTS)/first: examples/first.c gpubench.h
 test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
-	  "tests/test_report.sh $(COMPARE)" tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
+	  "tests/test_report.sh $(COMPARE)" \
+	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
 	  tests/test_makefile.sh tests/test_install.sh tests/gpu/truth_test.sh \
 	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)

@@ -374,7 +374,11 @@ done
 # ---- nvcc
 
 if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
-    strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$root"
+    # nvcc, and the words below, take no folder with a blank in its name.
+    include=$folder/include
+    mkdir "$include"
+    cp "$root/gpubench.h" "$include/"
+    strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$include"
     for standard in c++11 c++14 c++17 c++20; do
         if "$nvcc" --help | grep -q "$standard"; then
             try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" \
@@ -387,14 +391,14 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
         -o "$folder/object.o"
     try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
         -o "$folder/program" -ldl -lpthread
-    "$nvcc" -I"$root" -c "$folder/one.cu" -o "$folder/one.o"
+    "$nvcc" -I"$include" -c "$folder/one.cu" -o "$folder/one.o"
     try "nvcc and gcc: implementation in .cu, used from C" \
-        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem $toolkit/include -I$root \
+        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem '$toolkit/include' -I$include \
                    -c $folder/two.c -o $folder/two.o &&
-               $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
+               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
     try "nvcc and gcc: implementation in .cu, used from C that knows no CUDA" \
-        sh -c "gcc -std=c99 -I$root -c $folder/two.c -o $folder/two.o &&
-               $nvcc $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread &&
+        sh -c "gcc -std=c99 -I$include -c $folder/two.c -o $folder/two.o &&
+               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread &&
                $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
 else
     result 0 "nvcc" "no nvcc here"
