@@ -334,7 +334,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O2 $(CFLAGS) $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
+	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
 
 # A race's programs: one that does as told, one that is built on gpubench.h.
 RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
