@@ -84,6 +84,13 @@ small() {
 small >"$work/small.csv"
 
 draws "size: a small file with quotes" small 'toy.forward v1 v2 A, GB/s' $plots/size.sh "$work/small" "$work/small.csv"
+cat >"$work/quotes.csv" <<EOF
+$(head -n 1 "$work/small.csv")
+1,toy,"it''; system(""touch $work/owned"") # \`touch $work/owned\`",v,f32,n=1,cold,c,1,ok,,5,8,8,"A, B",
+EOF
+$plots/size.sh -s "$work/quotes" "$work/quotes.csv" >"$work/log" 2>&1 && [ ! -e "$work/owned" ] &&
+    grep -q 'it..*; system("touch' "$work/quotes.svg"
+result $? "size: a name that would be a command is only drawn"
 draws "size: a suite of operations" attention 'attention.forward naive_cublas TFLOP/s causal=1' \
     $plots/size.sh "$work/attention" $baseline/attention.csv
 draws "size: one size only" ceilings 'gemm.nn bandwidth.triad' $plots/size.sh "$work/ceilings" $baseline/ceilings.csv

@@ -20,8 +20,10 @@ BEGIN {
 function colour(i) { return palette[(i - 1) % palette_size + 1] }
 function shape(i) { return shapes[(i - 1) % shape_count + 1] }
 
+# A string of gnuplot, in which nothing of a stranger's name is obeyed: not even doubled
+# does gnuplot keep every quote inside.
 function quote(text) {
-    gsub(/'/, "''", text)
+    gsub(/'/, "\342\200\231", text)
     return "'" text "'"
 }
 
