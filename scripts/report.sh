@@ -83,11 +83,25 @@ verdict_tables() { # verdict_tables PART
         -f "$scripts/report_html.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
 }
 
+# How many rows of the verdicts are so, by an awk condition on `verdict` and `ratio`.
+count_verdicts() {
+    cat >"$work/count.awk" <<AWK
+{ verdict = tolower(value("verdict")); ratio = value("ratio") }
+$1 { n++ }
+END { print n + 0 }
+AWK
+    awk -v needs='verdict ratio' -f "$plots/csv.awk" -f "$work/count.awk" "$work/verdicts.csv"
+}
+
 # What changed comes first in a forest plot; where nothing did, the ten that are
 # farthest from the baseline are enough.
-changed_cases() {
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "verdict") c = NF - i; next }
-        tolower($(NF - c)) !~ /^(same|inconclusive|never ok|no value)$/ { n++ } END { print n + 0 }' "$work/verdicts.csv"
+print_forest() { # print_forest CHANGED
+    [ "$(count_verdicts 'ratio != ""')" -gt 0 ] || return 0
+    most=$1
+    [ "$most" -gt 0 ] || most=10
+    [ "$most" -le $most_in_forest ] || most=$most_in_forest
+    "$plots/forest.sh" -s -m "$margin" -n "$most" -t "$device" "$work/forest" "$work/verdicts.csv"
+    cat "$work/forest.svg"
 }
 
 print_verdicts() {
@@ -102,20 +116,16 @@ print_verdicts() {
     printf '<ul class="facts">\n'
     sed '/^$/,$d' "$work/text" | escape | sed 's/.*/<li>&<\/li>/'
     printf '</ul>\n'
-    changed=$(changed_cases)
-    most=$changed
-    [ "$changed" -gt 0 ] || most=10
-    [ "$most" -le $most_in_forest ] || most=$most_in_forest
-    "$plots/forest.sh" -s -m "$margin" -n "$most" -t "$device" "$work/forest" "$work/verdicts.csv"
+    changed=$(count_verdicts 'verdict !~ /^(same|inconclusive|never ok|no value)$/')
     echo '<div class="beside">'
-    cat "$work/forest.svg"
+    print_forest "$changed"
     echo '<div>'
     if [ "$changed" -gt 0 ]; then
         verdict_tables changed
         echo '<p class="quiet"><i>findable</i> is the smallest change that such data would have shown. What could not be
 told, and what is as it was: <a href="#rest">at the end</a>.</p>'
     else
-        echo '<p>No case changed. The plot has those that are farthest from the baseline; all of them stand
+        echo '<p>No case changed. The plot has those that moved most, as far as can be told; all of them stand
 <a href="#rest">at the end</a>.</p>'
     fi
     sed -n '/^next: /,/)$/p' "$work/text" >"$work/next"

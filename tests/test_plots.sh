@@ -187,6 +187,12 @@ scripts/report.sh "$page" "$work/current" $baseline >"$work/log" 2>&1 && before 
     before "$page" 'id="loss"' '<summary>.* same<' && grep -q 'attention.csv: the results have no such file' "$page"
 result $? "report: verdict, plot and changed cases first, what was left out last"
 
+mkdir "$work/other"
+sed 's/NVIDIA H100 80GB HBM3/NVIDIA L4/' $baseline/loss.csv >"$work/other/loss.csv"
+scripts/report.sh "$page" "$work/other" $baseline >"$work/log" 2>&1 && grep -q 'class="outcome unknown">cannot judge' "$page" &&
+    grep -q "new/loss.csv:2: column .device" "$page" && ! grep -q "<title>change of" "$page"
+result $? "report: what cannot be judged says why, and has no plot"
+
 # S9: names from strangers name no file.
 mkdir -p "$work/names/of/results" "$work/clean"
 for name in 'my suite' kernels/attn ../../../x 'a+b' '$(touch x)' machine; do
