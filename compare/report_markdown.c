@@ -38,7 +38,8 @@ static void print_file_name(FILE *out, const char *path)
 
 static const struct style markdown_style = {print_markdown, print_file_name};
 
-static void print_change(FILE *out, const struct comparison *comparison, const struct case_result *result)
+static void print_change(FILE *out, const struct comparison *comparison,
+                         const struct case_result *result)
 {
     if (result->outcome != OUTCOME_JUDGED) {
         fprintf(out, "| | | ");
@@ -53,7 +54,8 @@ static void print_change(FILE *out, const struct comparison *comparison, const s
     fprintf(out, "| %.1f %% ", 100.0 * result->smallest_change);
 }
 
-static void print_case(FILE *out, const struct comparison *comparison, const struct case_result *result)
+static void print_case(FILE *out, const struct comparison *comparison,
+                       const struct case_result *result)
 {
     bool urgent = urgency_of(result) == URGENCY_BAD;
     fprintf(out, urgent ? "| **%s** | " : "| %s | ", verdict_word(result));
@@ -81,15 +83,18 @@ static char *case_line(const struct comparison *comparison, const struct case_re
     return line;
 }
 
-static void print_table(FILE *out, const struct comparison *comparison, const struct listing *listing,
-                        const struct case_result **cases, size_t count)
+static void print_table(FILE *out, const struct comparison *comparison,
+                        const struct listing *listing, const struct case_result **cases,
+                        size_t count)
 {
     const char *unit = comparison->settings->metric->unit;
     size_t shown = 0;
     size_t bytes = 0;
-    fprintf(out, "| verdict | case | %s (%s) | %s (%s) | change | %g %% interval | findable | why |\n",
-            comparison->of_variants ? "first" : "baseline", unit, comparison->of_variants ? "variant" : "current",
-            unit, interval_level(&comparison->settings->rule));
+    fprintf(out,
+            "| verdict | case | %s (%s) | %s (%s) | change | %g %% interval | findable | why |\n",
+            comparison->of_variants ? "first" : "baseline", unit,
+            comparison->of_variants ? "variant" : "current", unit,
+            interval_level(&comparison->settings->rule));
     fprintf(out, "|---|---|---:|---:|---:|---:|---:|---|\n");
     for (; shown < count && (listing->limit == 0 || shown < listing->limit); shown++) {
         char *line = case_line(comparison, cases[shown]);
@@ -107,8 +112,9 @@ static void print_table(FILE *out, const struct comparison *comparison, const st
 }
 
 /* The cases of one kind; folded away under the title, if there is one. */
-static void print_kind(FILE *out, const struct comparison *comparison, const struct listing *listing,
-                       bool (*wanted)(const struct case_result *), const char *folded)
+static void print_kind(FILE *out, const struct comparison *comparison,
+                       const struct listing *listing, bool (*wanted)(const struct case_result *),
+                       const char *folded)
 {
     size_t count = 0;
     const struct case_result **cases = list_cases(comparison, listing, wanted, &count);

@@ -29,14 +29,15 @@ static void print_escaped(FILE *out, const char *name)
 }
 
 /* The names of the wanted cases, each once; more than `most_names` are none. */
-static size_t find_names(const struct comparison *comparison, bool (*wanted)(const struct case_result *),
-                         const char *names[most_names])
+static size_t find_names(const struct comparison *comparison,
+                         bool (*wanted)(const struct case_result *), const char *names[most_names])
 {
     size_t count = 0;
     for (size_t i = 0; i < comparison->count; i++) {
         if (!wanted(&comparison->results[i]))
             continue;
-        const char *name = comparison->catalogue->cases[comparison->results[i].case_id].parts[KEY_CASE];
+        const char *name =
+            comparison->catalogue->cases[comparison->results[i].case_id].parts[KEY_CASE];
         size_t known = 0;
         while (known < count && strcmp(names[known], name) != 0)
             known++;
@@ -50,7 +51,8 @@ static size_t find_names(const struct comparison *comparison, bool (*wanted)(con
 }
 
 /* "-- --filter '^(a|b) '": what the programs' own --filter takes. */
-static void print_filter(FILE *out, const struct comparison *comparison, bool (*wanted)(const struct case_result *))
+static void print_filter(FILE *out, const struct comparison *comparison,
+                         bool (*wanted)(const struct case_result *))
 {
     const char *names[most_names];
     size_t count = find_names(comparison, wanted, names);
@@ -86,8 +88,11 @@ void print_next(FILE *out, const struct comparison *comparison)
     size_t open = count_verdicts(comparison, VERDICT_INCONCLUSIVE);
     if (comparison->race || comparison->of_variants || slower + open == 0)
         return;
-    fprintf(out, "next: race both builds in turns on one card, which tells %s:\n    gpubench-compare --race OLD NEW",
-            slower > 0 ? "a slower program from a slower card or sitting" : "more than a stored baseline can");
+    fprintf(out,
+            "next: race both builds in turns on one card, which tells %s:\n    gpubench-compare "
+            "--race OLD NEW",
+            slower > 0 ? "a slower program from a slower card or sitting"
+                       : "more than a stored baseline can");
     print_filter(out, comparison, slower > 0 ? is_slower : is_inconclusive);
     print_revision(out, comparison->baseline, "\n    (OLD: the program");
     print_revision(out, comparison->current, "; NEW: the program");

@@ -26,8 +26,8 @@ static void print_self_csv(FILE *out, const struct self_result *result, const st
     }
 }
 
-static void print_self_json(FILE *out, const struct self_result *result, const struct settings *settings,
-                            const struct catalogue *catalogue)
+static void print_self_json(FILE *out, const struct self_result *result,
+                            const struct settings *settings, const struct catalogue *catalogue)
 {
     const struct json_member members[] = {{"runs", (double)result->runs},
                                           {"cases_left_out", (double)result->unusable},
@@ -42,8 +42,9 @@ static void print_self_json(FILE *out, const struct self_result *result, const s
     fputs(",\n\"cases\":[", out);
     for (size_t i = 0; i < result->case_count; i++) {
         const struct self_case *one = &result->cases[i];
-        const struct json_member counts[] = {
-            {"runs", (double)one->runs}, {"splits", (double)one->splits}, {"alarms", (double)one->alarms}};
+        const struct json_member counts[] = {{"runs", (double)one->runs},
+                                             {"splits", (double)one->splits},
+                                             {"alarms", (double)one->alarms}};
         fputs(i ? ",\n{" : "\n{", out);
         json_key(out, &catalogue->cases[one->case_id]);
         putc(',', out);

@@ -14,12 +14,15 @@ enum { lines_of_screen = 50, lines_of_head = 8, lines_of_case = 2, fewest_cases 
 
 static const char *colour_of(enum urgency urgency)
 {
-    static const char *const codes[URGENCY_LEVELS] = {
-        [URGENCY_BAD] = "\033[31m", [URGENCY_UNSURE] = "\033[33m", [URGENCY_GOOD] = "\033[32m", [URGENCY_CALM] = ""};
+    static const char *const codes[URGENCY_LEVELS] = {[URGENCY_BAD] = "\033[31m",
+                                                      [URGENCY_UNSURE] = "\033[33m",
+                                                      [URGENCY_GOOD] = "\033[32m",
+                                                      [URGENCY_CALM] = ""};
     return codes[urgency];
 }
 
-static void print_change(FILE *out, const struct comparison *comparison, const struct case_result *result)
+static void print_change(FILE *out, const struct comparison *comparison,
+                         const struct case_result *result)
 {
     char text[64];
     if (result->outcome != OUTCOME_JUDGED) {
@@ -27,12 +30,14 @@ static void print_change(FILE *out, const struct comparison *comparison, const s
         return;
     }
     struct ratio ratio = metric_ratio(result, comparison->settings->metric);
-    snprintf(text, sizeof text, "[%+.2f, %+.2f]", 100.0 * (ratio.low - 1.0), 100.0 * (ratio.high - 1.0));
-    fprintf(out, "  %+7.2f %% %-20s %6.1f %%", 100.0 * (ratio.value - 1.0), isnan(ratio.low) ? "[unknown]" : text,
-            100.0 * result->smallest_change);
+    snprintf(text, sizeof text, "[%+.2f, %+.2f]", 100.0 * (ratio.low - 1.0),
+             100.0 * (ratio.high - 1.0));
+    fprintf(out, "  %+7.2f %% %-20s %6.1f %%", 100.0 * (ratio.value - 1.0),
+            isnan(ratio.low) ? "[unknown]" : text, 100.0 * result->smallest_change);
 }
 
-static void print_case(FILE *out, const struct comparison *comparison, const struct case_result *result, bool colour)
+static void print_case(FILE *out, const struct comparison *comparison,
+                       const struct case_result *result, bool colour)
 {
     const char *code = colour ? colour_of(urgency_of(result)) : "";
     fprintf(out, "%s%-12s%s ", code, verdict_word(result), *code ? "\033[0m" : "");
@@ -47,18 +52,21 @@ static void print_case(FILE *out, const struct comparison *comparison, const str
 }
 
 /* Returns how many cases are left. */
-static size_t print_table(FILE *out, const struct comparison *comparison, const struct listing *listing,
-                          size_t limit, bool colour)
+static size_t print_table(FILE *out, const struct comparison *comparison,
+                          const struct listing *listing, size_t limit, bool colour)
 {
     char interval[32];
     size_t count = 0;
-    const struct case_result **cases = list_cases(comparison, listing, listing->all ? is_any : is_news, &count);
+    const struct case_result **cases =
+        list_cases(comparison, listing, listing->all ? is_any : is_news, &count);
     size_t shown = limit > 0 && limit < count ? limit : count;
-    snprintf(interval, sizeof interval, "%g %% interval", interval_level(&comparison->settings->rule));
+    snprintf(interval, sizeof interval, "%g %% interval",
+             interval_level(&comparison->settings->rule));
     if (cases && shown > 0)
         fprintf(out, "\n%-12s %11s%12s  %9s %-20s %8s  %s\n", "verdict",
-                comparison->of_variants ? "first" : "baseline", comparison->of_variants ? "variant" : "current",
-                "change", interval, "findable", "case");
+                comparison->of_variants ? "first" : "baseline",
+                comparison->of_variants ? "variant" : "current", "change", interval, "findable",
+                "case");
     for (size_t i = 0; cases && i < shown; i++)
         print_case(out, comparison, cases[i], colour);
     free(cases);
@@ -66,7 +74,8 @@ static size_t print_table(FILE *out, const struct comparison *comparison, const 
 }
 
 /* What follows the table. */
-static void print_rest(FILE *out, const struct comparison *comparison, const struct listing *listing)
+static void print_rest(FILE *out, const struct comparison *comparison,
+                       const struct listing *listing)
 {
     fprintf(out, "\n");
     print_notes(out, comparison, &plain_style, "");
@@ -96,7 +105,8 @@ static size_t limit_of(const struct listing *listing, const char *rest)
 }
 
 /* One screen: the totals first, then what changed, then what else to know. */
-void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing, bool colour)
+void report_text(FILE *out, const struct comparison *comparison, const struct listing *listing,
+                 bool colour)
 {
     char *rest = NULL;
     size_t size = 0;

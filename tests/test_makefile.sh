@@ -108,27 +108,37 @@ done
 # S8: what is built with other flags is built anew, all of it.
 mkdir "$work/tree"
 cp -R Makefile gpubench.h compare scripts "$work/tree/"
-rebuild() { (cd "$work/tree" && make BACKEND=cpu build/gpubench-compare "$@") > "$work/log" 2>&1; }
+rebuild() {
+    (cd "$work/tree" && make BACKEND=cpu build/gpubench-compare "$@") > "$work/log" 2>&1
+}
 objects=$(ls compare/*.c | wc -l)
 compiled() { grep -c -e ' -c compare/' "$work/log"; }
 rebuild CFLAGS=-O0 && [ "$(compiled)" -eq "$objects" ] &&
-    rebuild CFLAGS='-O0 -fsanitize=undefined' && [ "$(compiled)" -eq "$objects" ] && touch "$work/tree/compare/main.c" &&
-    rebuild CFLAGS='-O0' && [ "$(compiled)" -eq "$objects" ] && rebuild CFLAGS='-O0' && [ "$(compiled)" -eq 0 ] &&
-    rebuild CFLAGS='-O0' LDFLAGS=-Wl,-z,now && readelf -d "$work/tree/build/gpubench-compare" | grep -q NOW
+    rebuild CFLAGS='-O0 -fsanitize=undefined' && [ "$(compiled)" -eq "$objects" ] &&
+    touch "$work/tree/compare/main.c" &&
+    rebuild CFLAGS=-O0 && [ "$(compiled)" -eq "$objects" ] &&
+    rebuild CFLAGS=-O0 && [ "$(compiled)" -eq 0 ] &&
+    rebuild CFLAGS=-O0 LDFLAGS=-Wl,-z,now &&
+    readelf -d "$work/tree/build/gpubench-compare" | grep -q NOW
 check $? "the compare tool is built anew when its flags change, and only then"
 
 # S13: the tree above is in no repository of its own, but inside another one.
 (cd "$work" && git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t)
-revision() { (cd "$work/tree" && "$@" make BACKEND=cpu build/cpu/revision) > "$work/log" 2>&1 && cat "$work/tree/build/cpu/revision"; }
+revision() {
+    (cd "$work/tree" && "$@" make BACKEND=cpu build/cpu/revision) > "$work/log" 2>&1 &&
+        cat "$work/tree/build/cpu/revision"
+}
 [ -z "$(revision env)" ] && [ -z "$(revision env GIT=/usr/bin/git)" ]
 check $? "the revision is not that of a repository around the tree, nor of the environment"
 
 # S12: programs that were built, each of which needs the machine to itself.
 for suite in loss norm; do
-    printf '#!/bin/sh\nmkdir lock || echo disturbed >> "$0.log"\nsleep 0.3\nrmdir lock\n' > "$work/tree/build/cpu/$suite"
+    printf '#!/bin/sh\nmkdir lock || echo disturbed >> "$0.log"\nsleep 0.3\nrmdir lock\n' \
+        > "$work/tree/build/cpu/$suite"
     chmod +x "$work/tree/build/cpu/$suite"
 done
-(cd "$work/tree" && make -j2 -o compile-loss -o compile-norm BACKEND=cpu suite-loss suite-norm) > "$work/log" 2>&1 &&
+(cd "$work/tree" &&
+    make -j2 -o compile-loss -o compile-norm BACKEND=cpu suite-loss suite-norm) > "$work/log" 2>&1 &&
     [ ! -e "$work/tree/build/cpu/loss.log" ] && [ ! -e "$work/tree/build/cpu/norm.log" ]
 check $? "two suites are measured one after the other, also with -j2"
 

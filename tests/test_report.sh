@@ -21,7 +21,7 @@ check() { # check STATUS NAME
 altered() {
     awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; print; next }
         $c["status"] == "ok" {
-            key = $c["case"] " " $c["variant"] " " $c["dtype"] " " $c["params"] " " $c["mode"]
+            key = $c["case"] " " $c["variant"] " " $c["dtype"] " " $c["params"]
             us = $c["median_us"]
             '"$2"'
             $c["median_us"] = us
@@ -51,10 +51,12 @@ fits "runs that are cut short or far off" 0 '
 
 altered $baseline/attention.csv 'us *= NR % 2 ? 1.1 : 0.9; $c["driver"] = "1"' >"$work/attention.csv"
 "$compare" --format markdown $baseline/attention.csv "$work/attention.csv" >"$work/markdown"
-[ "$(wc -c <"$work/markdown")" -le 60000 ] && grep -q '<details>' "$work/markdown" && ! grep -qF "$work" "$work/markdown"
+[ "$(wc -c <"$work/markdown")" -le 60000 ] && grep -q '<details>' "$work/markdown" &&
+    ! grep -qF "$work" "$work/markdown"
 check $? "markdown of attention, all cases altered: at most 60 kB, folded, no folders"
 
-altered $baseline/loss.csv 'if (key ~ /^cross_entropy.forward fused bf16 n=8192/) us *= 1.05' >"$work/loss.csv"
+altered $baseline/loss.csv 'if (key ~ /^cross_entropy.forward fused bf16 n=8192/) us *= 1.05' \
+    >"$work/loss.csv"
 "$compare" --format csv $baseline/loss.csv "$work/loss.csv" >"$work/verdicts" 2>/dev/null
 [ $? -eq 1 ] && [ "$(grep -c SLOWER "$work/verdicts")" -eq 1 ] &&
     grep SLOWER "$work/verdicts" | grep -q 'cross_entropy.forward,fused,cuda,bf16'
@@ -63,8 +65,9 @@ check $? "5 % in one case is found, and nothing else"
 # layernorm and layernorm_residual, forward and backward, two variants, two dtypes.
 mkdir "$work/all"
 cp $baseline/*.csv "$work/all/"
-altered $baseline/norm.csv 'if (key ~ /^layernorm.* n=32768 c=2560 /) us *= 1.05' >"$work/all/norm.csv"
-"$compare" --format csv --baseline $baseline/*.csv --current "$work"/all/*.csv >"$work/verdicts" 2>/dev/null
+altered $baseline/norm.csv 'if (key ~ /^layernorm.* n=32768 c=2560/) us *= 1.05' >"$work/all/norm.csv"
+"$compare" --format csv --baseline $baseline/*.csv --current "$work"/all/*.csv \
+    >"$work/verdicts" 2>/dev/null
 [ $? -eq 1 ] && [ "$(grep -c SLOWER "$work/verdicts")" -eq 16 ] &&
     [ "$(grep SLOWER "$work/verdicts" | grep -c 'layernorm.*n=32768 c=2560')" -eq 16 ]
 check $? "5 % in 16 layernorm cases is found among all suites, in all of them and nowhere else"
