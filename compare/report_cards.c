@@ -112,7 +112,7 @@ static void print_text(FILE *out, const struct cards_result *result,
                        const struct results *results, bool all)
 {
     fprintf(out,
-            "cards against the median card of their model: %s; a cost above 0 is slower; margin %g %%; "
+            "cards against the median card of their model: %s; a cost above 0 is worse; margin %g %%; "
             "false alarms %g %% of fleets\n",
             settings->metric->column, percent * settings->rule.margin,
             percent * settings->rule.false_alarms);

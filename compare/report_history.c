@@ -201,7 +201,7 @@ static void print_text(const struct telling *telling, const struct listing *list
         changed += history->cases[i].trend.level_count > 1;
         changes += history->cases[i].trend.level_count - 1;
     }
-    fprintf(telling->out, "history: %s; a cost above 0 is slower; margin %g %%; false alarms %g %% of histories\n",
+    fprintf(telling->out, "history: %s; a cost above 0 is worse; margin %g %%; false alarms %g %% of histories\n",
             telling->settings->metric->column, percent * rule->margin,
             percent * rule->false_alarms);
     fprintf(telling->out,

@@ -299,7 +299,7 @@ static void print_mean_change(FILE *out, const struct comparison *comparison)
         if (comparison->results[i].outcome == OUTCOME_JUDGED)
             changes[count++] = comparison->results[i].judgement.log_ratio;
     if (count > 0)
-        fprintf(out, "all cases together: %+.2f %% (above 0 is slower; geometric mean of %zu)", percent * expm1(mean_of(changes, count)),
+        fprintf(out, "all cases together: %+.2f %% (above 0 is worse; geometric mean of %zu)", percent * expm1(mean_of(changes, count)),
                 count);
     if (count > 1) {
         double error = sqrt(squares_about_mean(changes, count) / (double)(count - 1) / (double)count);

@@ -80,7 +80,7 @@ run_tool() {
 verdict_tables() { # verdict_tables PART
     awk -v part="$1" -v needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high
         smallest_change baseline_runs current_runs' -f "$plots/csv.awk" \
-        -f "$scripts/report_html.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
+        -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
 }
 
 # How many rows of the verdicts are so, by an awk condition on `verdict` and `ratio`.
@@ -142,7 +142,8 @@ print_history() {
     [ -s "$work/history.csv" ] || return 0
     echo '<h2 id="history">history</h2>'
     awk -v needs="case variant dtype params mode campaign timestamp git level cost_change" -f "$plots/csv.awk" \
-        -f "$scripts/report_html.awk" -f "$scripts/report_history.awk" "$work/history.csv"
+        -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_history.awk" \
+        "$work/history.csv"
     "$plots/history.sh" -e -s -n 24 -t "$device" "$work/history" "$work/history.csv" 2>/dev/null || return 0
     echo '<div class="plots">'
     cat "$work"/history-*.svg

@@ -1,4 +1,4 @@
-# report_history.awk - with compare/plots/csv.awk and report_html.awk: the changes in
+# report_history.awk - with compare/plots/csv.awk and report_case.awk: the changes in
 # the CSV of gpubench-compare --history as an HTML table, the largest first.
 
 function sitting(    text) {
@@ -8,12 +8,13 @@ function sitting(    text) {
 }
 
 {
-    label = html(value("case") " " value("variant") " " value("dtype") " " value("params") " " value("mode"))
+    label = case_name()
     if (label != last) { last = label; cases++; before = ""; level = "" }
     ratio = number("cost_change", 1)
     if (ratio != "") {
         size[++n] = ratio < 1 ? 1 / ratio : ratio
-        row[n] = sprintf("<tr><th scope=\"row\">%s</th><td data-label=\"cost\">%+.1f %%</td><td data-label=\"level\">%s to %s</td>" \
+        row[n] = sprintf("<tr><th scope=\"row\">%s</th><td data-label=\"cost\">%+.1f %%</td>" \
+            "<td data-label=\"level\">%s to %s</td>" \
             "<td class=\"text\" data-label=\"at\">%s</td><td class=\"text\" data-label=\"after\">%s</td></tr>\n", \
             label, 100 * (ratio - 1), show(level), show(number("level")), sitting(), before)
         order[n] = n
@@ -27,10 +28,11 @@ function sitting(    text) {
 
 END {
     if (failed) exit 2
-    printf "<p>%d change%s in the history of %d case%s over the campaigns.</p>\n", n, n == 1 ? "" : "s", cases, \
-           cases == 1 ? "" : "s"
+    printf "<p>%d change%s in the history of %d case%s over the campaigns.</p>\n", n, \
+           n == 1 ? "" : "s", cases, cases == 1 ? "" : "s"
     if (!n) exit
-    head = "<thead><tr><th scope=\"col\">case</th><th scope=\"col\">cost</th><th scope=\"col\">level, \302\265s</th>" \
+    head = "<thead><tr><th scope=\"col\">case</th><th scope=\"col\">cost</th>" \
+           "<th scope=\"col\">level, \302\265s</th>" \
            "<th scope=\"col\" class=\"text\">at</th><th scope=\"col\" class=\"text\">after</th></tr></thead>"
     for (i = 1; i <= n; i++) table[i] = row[order[i]]
     print_rows(head, table, n, 20)

@@ -237,11 +237,11 @@ race ./old ./new-flag
 check $? "flags of one side only are said"
 race ./old ./new-flag --all
 [ $status -eq 0 ] && says '^3 cases: 2 same, 1 inconclusive' &&
-    says 'every run of current was throttled'
+    says 'throttled in every run of the current results'
 check $? "throttled rows are no evidence"
 program new-hot salt=new from=7 'spread=norm fast:6' 'flag=norm fast:throttle=sw-thermal'
 race ./old ./new-hot --all
-[ $status -eq 0 ] && says 'between pairs; 6 pairs; throttled and left out: 0 .*, 34 of the current'
+[ $status -eq 0 ] && says 'pairs differ by .*; 6 pairs; left out, as the card was throttled: 0 .*, 34 of the current'
 check $? "nor are the pairs that they are in"
 
 # ---- cards
