@@ -152,7 +152,7 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
+SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/once.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
 
 define SUITE_RULES
 compile-$(1):
@@ -217,8 +217,17 @@ KERNEL_TESTS := inputs suite attention attention_backward block ceilings embeddi
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine verification samples host rows table
 TESTS := build/tests
+# Suites with their tables of variants turned around, each at a small shape.
+MOVED_ROWS := attention block ffn loss norm optimizer
+MOVED_PROGRAMS := $(MOVED_ROWS:%=$(TESTS)/test_moved_rows_%)
+SHAPE_attention := b=1 h=2 t=33 d=32 causal=1
+SHAPE_block := b=1 t=17 d=32 h=2 ff=64
+SHAPE_ffn := n=9 d=32 ff=64
+SHAPE_loss := n=5 v=301
+SHAPE_norm := n=7 c=96
+SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
-  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device
+  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -229,6 +238,12 @@ $(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/lib
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
 	  -lcmocka -lm
+
+# Suites with their tables of variants turned around.
+$(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/test_moved_rows.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 '-DSUITE_FILE="../suites/$*.c"' \
+	  '-DSHAPE="$(SHAPE_$*)"' -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a -lcmocka -lm
 
 # The CPU's kernels, also when the backend is CUDA.
 ifneq ($(BACKEND),cpu)

@@ -1,10 +1,18 @@
 /*
- * kernel.c - names and sizes of dtypes, names of error codes. No CUDA here:
+ * kernel.c - a table's row by its name, names and sizes of dtypes, names of error codes. No CUDA here:
  * the libraries' statuses are shown by number.
  */
 #include "kernel.h"
 
 #include <stdio.h>
+#include <string.h>
+
+const kernel_variant *kernel_find(const kernel_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (!strcmp(table->rows[i].name, name)) return &table->rows[i];
+    return NULL;
+}
 
 typedef struct dtype_row {
     const char *name;

@@ -68,6 +68,9 @@ typedef struct kernel_table {
     size_t count;
 } kernel_table;
 
+/* The row of that name, wherever in the table it is; NULL if there is none. */
+const kernel_variant *kernel_find(const kernel_table *table, const char *name);
+
 /* Bytes of one stored element: f32 and tf32 4, f16 and bf16 2, u8 1. */
 size_t kernel_dtype_bytes(kernel_dtype dtype);
 

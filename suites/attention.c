@@ -2,6 +2,7 @@
  * attention.c - the attention suite: the forward and the backward pass, naive
  * (the scores are written to memory) against tiled (they never are).
  */
+#include "once.h"
 #include "suite.h"
 
 #include "../kernels/attention.h"
@@ -159,21 +160,19 @@ static int verify(suite_case *c, gpubench *bench)
 
 /* ---- backward ------------------------------------------------------------- */
 
-/* The forward variant whose results backward starts from: the last of the table
- * that takes the dtype and the shape and runs on every GPU with mma, so that
- * backward starts from the same numbers on all of them, or on this older one. */
-enum { OLDEST_WITH_MMA = 80 }; /* compute capability */
+/* The forward variant whose results backward starts from: the first of these
+ * that takes the dtype and the shape. Without those that only some GPUs have, so
+ * that backward starts from the same numbers on all GPUs with mma. */
+static const char *const starts[] = {"mma_short", "mma", "tiled", "naive_cublas", "naive"};
 
 static const kernel_variant *forward_for(gpubench *bench, const attention_forward_args *args)
 {
     kernel_table table = gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(attention_forward_cuda)
                                                  : attention_forward_cpu;
-    int here = gpubench_compute_capability(bench);
-    int most = here < OLDEST_WITH_MMA ? here : OLDEST_WITH_MMA;
-    for (size_t i = table.count; i-- > 0;) {
-        const kernel_variant *variant = &table.rows[i];
-        if ((variant->dtypes & KERNEL_DTYPE_BIT(args->dtype)) &&
-            variant->min_compute_capability <= most &&
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        const kernel_variant *variant = kernel_find(&table, starts[i]);
+        if (variant && (variant->dtypes & KERNEL_DTYPE_BIT(args->dtype)) &&
+            variant->min_compute_capability <= gpubench_compute_capability(bench) &&
             !(variant->unsupported && variant->unsupported(args)))
             return variant;
     }
@@ -183,23 +182,9 @@ static const kernel_variant *forward_for(gpubench *bench, const attention_forwar
 static int run_forward(gpubench *bench, const attention_forward_args *args)
 {
     const kernel_variant *variant = forward_for(bench, args);
-    void *workspace = NULL, *state = NULL;
-    size_t bytes;
-    float first;
-    int code;
     if (!variant)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "no forward variant takes this shape");
-    bytes = variant->workspace_bytes ? variant->workspace_bytes(args) : 0;
-    if (bytes > 0 && !(workspace = gpubench_alloc(bench, bytes, GPUBENCH_DEVICE)))
-        return GPUBENCH_OOM;
-    code = variant->prepare ? variant->prepare(args, &state) : 0;
-    if (code == 0)
-        code = variant->run(args, workspace, state, NULL);
-    if (code == 0)
-        code = gpubench_copy(bench, &first, args->lse, sizeof first); /* waits for the kernels */
-    if (state && variant->release)
-        variant->release(state);
-    return code;
+    return suite_run_once(bench, variant, args);
 }
 
 /* q, k, v and, from them, out and lse. tf32 is stored as f32 and may start from

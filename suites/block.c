@@ -7,6 +7,7 @@
  * its buffers. So all of it is checked at any size, and a part on its own in
  * the same way.
  */
+#include "once.h"
 #include "suite.h"
 
 #include "../kernels/attention.h"
@@ -84,26 +85,11 @@ static int build_forward_memory(gpubench *bench, block_forward_args *a, unsigned
     return code;
 }
 
-/* One run of a variant with memory of its own; the release waits for it. */
-static int run_once(gpubench *bench, const kernel_variant *variant, const void *args)
+/* The variant that leaves behind what a case of `variant` finds: of the same
+ * name, but `best` for `graph`, which is the same kernels. */
+static const char *start_of(const kernel_variant *variant)
 {
-    size_t bytes = variant->workspace_bytes ? variant->workspace_bytes(args) : 0;
-    void *state = NULL, *workspace = gpubench_alloc(bench, bytes + 1, GPUBENCH_DEVICE);
-    int code = workspace ? 0 : GPUBENCH_OOM;
-    if (code == 0 && variant->prepare) code = variant->prepare(args, &state);
-    if (code == 0) code = variant->run(args, workspace, state, NULL);
-    if (state && variant->release) variant->release(state);
-    return code;
-}
-
-/* The row that leaves behind what a case of `variant` finds: of the same name,
- * but `best` for `graph`, which is the same kernels. */
-static const kernel_variant *row_for(kernel_table table, const kernel_variant *variant)
-{
-    const char *name = strcmp(variant->name, "graph") ? variant->name : "best";
-    for (size_t i = 0; i < table.count; i++)
-        if (!strcmp(table.rows[i].name, name)) return &table.rows[i];
-    return &table.rows[0];
+    return strcmp(variant->name, "graph") ? variant->name : "best";
 }
 
 static kernel_table forward_table(const gpubench *bench)
@@ -126,7 +112,9 @@ static int has_part(const kernel_variant *variant, const void *args)
 static int attends_in_place(const suite_case *c, const gpubench *bench, const block_shape *shape)
 {
     block_forward_args split = {.shape = *shape, .dtype = c->dtype, .part = BLOCK_FORWARD_SPLIT};
-    return !has_part(row_for(forward_table(bench), c->variant), &split);
+    kernel_table table = forward_table(bench);
+    const kernel_variant *variant = kernel_find(&table, start_of(c->variant));
+    return variant && !has_part(variant, &split);
 }
 
 enum { HEADS = 1u << BLOCK_Q | 1u << BLOCK_K | 1u << BLOCK_V | 1u << BLOCK_ATTENTION };
@@ -167,6 +155,7 @@ static int build_forward_keeping(suite_case *c, gpubench *bench)
 static int build_forward_part(suite_case *c, gpubench *bench)
 {
     block_forward_args *a = c->args, whole;
+    kernel_table table = forward_table(bench);
     unsigned used = used_activations(c, bench, &a->shape), computed = forward_outputs[a->part];
     int code;
     if (a->part == BLOCK_FORWARD_ATTENTION && !(used & HEADS))
@@ -174,7 +163,7 @@ static int build_forward_part(suite_case *c, gpubench *bench)
     code = build_forward_memory(bench, a, used, computed, a->part == BLOCK_FORWARD_DOWN);
     whole = *a;
     whole.part = BLOCK_WHOLE;
-    return code ? code : run_once(bench, row_for(forward_table(bench), c->variant), &whole);
+    return code ? code : suite_run_named(bench, &table, start_of(c->variant), &whole);
 }
 
 static const unsigned backward_outputs[BLOCK_BACKWARD_PARTS] = {
@@ -224,12 +213,13 @@ static int build_backward_memory(gpubench *bench, block_backward_args *a, unsign
 static int build_activations(suite_case *c, gpubench *bench, block_backward_args *a)
 {
     block_forward_args forward = {.shape = a->shape, .dtype = a->dtype, .part = BLOCK_WHOLE};
+    kernel_table table = forward_table(bench);
     int code =
         build_forward_memory(bench, &forward, used_activations(c, bench, &a->shape), 0, 0);
     a->x = forward.x;
     memcpy(a->parameters, forward.parameters, sizeof a->parameters);
     memcpy(a->activations, forward.activations, sizeof a->activations);
-    return code ? code : run_once(bench, row_for(forward_table(bench), c->variant), &forward);
+    return code ? code : suite_run_named(bench, &table, start_of(c->variant), &forward);
 }
 
 static int build_backward(suite_case *c, gpubench *bench)
@@ -243,6 +233,7 @@ static int build_backward(suite_case *c, gpubench *bench)
 static int build_backward_part(suite_case *c, gpubench *bench)
 {
     block_backward_args *a = c->args, whole;
+    kernel_table table = backward_table(bench);
     unsigned used = used_activations(c, bench, &a->shape), gradients = backward_outputs[a->part];
     int code = build_activations(c, bench, a);
     if (a->part == BLOCK_BACKWARD_ATTENTION && !(used & HEADS)) gradients = 1u << BLOCK_QKV;
@@ -252,7 +243,7 @@ static int build_backward_part(suite_case *c, gpubench *bench)
                                      a->part == BLOCK_BACKWARD_NORM1);
     whole = *a;
     whole.part = BLOCK_WHOLE;
-    return code ? code : run_once(bench, row_for(backward_table(bench), c->variant), &whole);
+    return code ? code : suite_run_named(bench, &table, start_of(c->variant), &whole);
 }
 
 /* ---- verifying: what every check uses ------------------------------------------------ */
@@ -959,15 +950,14 @@ static void queue_backward(suite *s, const block_shape *shape, kernel_dtype dtyp
 static int is_measured(const suite *s, const suite_operation *operation, const void *args)
 {
     kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
-    return table.count > 0 && has_part(&table.rows[0], args);
+    return table.count > 0 && has_part(table.rows, args);
 }
 
 /* Of a table, the row `best` alone. */
 static kernel_table best_of(kernel_table table)
 {
-    for (size_t i = 0; i < table.count; i++)
-        if (!strcmp(table.rows[i].name, "best")) return (kernel_table){&table.rows[i], 1};
-    return (kernel_table){NULL, 0};
+    const kernel_variant *best = kernel_find(&table, "best");
+    return (kernel_table){best, best != NULL};
 }
 
 static void queue_forward_parts(suite *s, const block_shape *shape, kernel_dtype dtype,

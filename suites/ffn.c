@@ -2,6 +2,7 @@
  * ffn.c - the feed-forward network's suite: forward, without and with keeping
  * what a backward pass needs, and backward.
  */
+#include "once.h"
 #include "suite.h"
 
 #include "../kernels/ffn.h"
@@ -58,23 +59,16 @@ static int build_forward_keeping(suite_case *c, gpubench *bench)
 }
 
 /* One forward pass, for what it keeps: inputs of the backward pass, so not
- * poisoned as outputs are. The release waits for it. */
+ * poisoned as outputs are. */
 static int run_forward_once(gpubench *bench, ffn_forward_args *a)
 {
     size_t kept_bytes = suite_bytes(a->shape.tokens * a->shape.hidden, a->dtype);
-    const kernel_variant *variant = gpubench_is_cuda(bench)
-                                        ? &SUITE_CUDA_TABLE(ffn_forward_cuda).rows[0]
-                                        : &ffn_forward_cpu.rows[1];
-    void *workspace, *state = NULL;
-    int code;
+    int is_cuda = gpubench_is_cuda(bench);
+    kernel_table table = is_cuda ? SUITE_CUDA_TABLE(ffn_forward_cuda) : ffn_forward_cpu;
     a->pre = gpubench_alloc(bench, kept_bytes, GPUBENCH_DEVICE);
     a->hidden = gpubench_alloc(bench, kept_bytes, GPUBENCH_DEVICE);
-    workspace = gpubench_alloc(bench, variant->workspace_bytes(a), GPUBENCH_DEVICE);
-    code = a->pre && a->hidden && workspace ? 0 : GPUBENCH_OOM;
-    if (code == 0 && variant->prepare) code = variant->prepare(a, &state);
-    if (code == 0) code = variant->run(a, workspace, state, NULL);
-    if (variant->release && state) variant->release(state);
-    return code;
+    if (!a->pre || !a->hidden) return GPUBENCH_OOM;
+    return suite_run_named(bench, &table, is_cuda ? "cublas" : "tiled", a);
 }
 
 /* What a backward variant gets, and what only the oracle needs behind it. */

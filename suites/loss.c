@@ -2,6 +2,7 @@
  * loss.c - the loss suite: cross-entropy over a vocabulary, forward, backward,
  * and both at once.
  */
+#include "once.h"
 #include "suite.h"
 
 #include "../kernels/loss.h"
@@ -107,8 +108,7 @@ static int build_backward(suite_case *c, gpubench *bench)
     forward = *a;
     forward.loss = gpubench_alloc(bench, bytes, GPUBENCH_DEVICE);
     if (!a->lse || !forward.loss) return GPUBENCH_OOM;
-    /* The second row, fused, has neither workspace nor state. */
-    code = table.rows[1].run(&forward, NULL, NULL, NULL);
+    code = suite_run_named(bench, &table, "fused", &forward);
     return code ? code : build_gradients(c, bench);
 }
 

@@ -2,6 +2,7 @@
  * norm.c - the norm suite: layernorm and rmsnorm, forward and backward, alone
  * and with the residual addition in front of them fused in.
  */
+#include "once.h"
 #include "suite.h"
 
 #include "../kernels/convert.h"
@@ -90,8 +91,7 @@ static int make_statistics(gpubench *bench, norm_backward_args *a, const void *b
         code = statistics_output(bench, a->shape.rows, GPUBENCH_DEVICE, &forward.rstd);
     a->mean = forward.mean;
     a->rstd = forward.rstd;
-    /* The first row, naive, has neither workspace nor state. */
-    return code ? code : table.rows[0].run(&forward, NULL, NULL, NULL);
+    return code ? code : suite_run_named(bench, &table, "naive", &forward);
 }
 
 static int build_backward(suite_case *c, gpubench *bench)

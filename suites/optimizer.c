@@ -225,14 +225,17 @@ static int build(suite_case *c, gpubench *bench)
 static int reset(suite_case *c, gpubench_stream stream)
 {
     const state *s = &((const optimizer_case *)c->args)->state;
-    kernel_table copies = s->is_cuda ? SUITE_CUDA_TABLE(memcpy_d2d_cuda) : memcpy_copy_cpu;
+    kernel_table table = s->is_cuda ? SUITE_CUDA_TABLE(memcpy_d2d_cuda) : memcpy_copy_cpu;
+    const kernel_variant *memcpy_variant = kernel_find(&table, "memcpy");
+    if (!memcpy_variant)
+        return KERNEL_ERROR_ARGUMENT;
     for (int a = 0; a < ARRAYS; a++)
         for (int64_t w = 0; s->saved[a] && w < s->window_count; w++) {
             kernel_dtype dtype = array_dtype(c, a);
             memcpy_args copy = {element_at(s->arrays[a], dtype, s->windows[w]),
                                 element_at(s->saved[a], dtype, w * s->window_elements),
                                 suite_bytes(s->window_elements, dtype), 0};
-            int code = copies.rows[0].run(&copy, NULL, NULL, stream);
+            int code = memcpy_variant->run(&copy, NULL, NULL, stream);
             if (code != 0)
                 return code;
         }
