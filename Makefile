@@ -12,6 +12,8 @@ SUITES := attention block ceilings embedding ffn loss memcpy norm optimizer
 CC ?= cc
 CFLAGS ?= -O3
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+# Of kernels and suites: a switch names every dtype, so that a new one is seen.
+EXHAUSTIVE := -Wswitch-enum
 BACKEND ?= auto
 ARCH ?=
 ARGS ?=
@@ -86,8 +88,9 @@ ifeq ($(BACKEND),cuda)
     GENCODE := -gencode arch=compute_80,code=[sm_80,compute_80] \
                -gencode arch=compute_90a,code=sm_90a
   endif
+  # Tables name their rows' members, and leave out those that are 0.
   NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
-               -Xcompiler -Wall,-Wextra,-Werror
+               -Xcompiler -Wall,-Wextra,-Werror,-Wswitch-enum,-Wno-missing-field-initializers
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
   CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/*.cu))
   # nvcc takes commas as the end of what it is to hand on.
@@ -185,7 +188,7 @@ $(BUILD)/libkernels.a: $(OBJECTS)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -207,7 +210,7 @@ $(BUILD)/revision: FORCE
 	$(call WRITE_IF_CHANGED,$(GIT))
 
 $(BUILD)/flags: FORCE
-	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
+	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
 
 # ---- tests
 
@@ -318,8 +321,8 @@ MEMCPY_HOST_SIDE := memcpy_concurrent memcpy_peer
 
 $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o): $(TESTS)/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -Itests/fake_cuda -MMD -MP \
-	  -x c++ -c $< -o $@
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
+	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
 $(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
   tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a $(TEST_HEADERS)
@@ -367,7 +370,7 @@ test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGR
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  "tests/test_report.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
-	  tests/test_makefile.sh tests/test_install.sh tests/gpu/truth_test.sh \
+	  tests/test_makefile.sh tests/test_dtypes.sh tests/test_install.sh tests/gpu/truth_test.sh \
 	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 

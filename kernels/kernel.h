@@ -25,9 +25,13 @@ typedef enum kernel_dtype {
     KERNEL_TF32,
     KERNEL_F16,
     KERNEL_BF16,
-    KERNEL_U8,
-    KERNEL_DTYPE_COUNT
+    KERNEL_U8
 } kernel_dtype;
+
+/* No member, so that a switch over all dtypes needs no case for it. Such a switch
+ * has no default: kernels and suites are compiled with -Wswitch-enum, and a new
+ * dtype shows every place that has to know what it means. */
+enum { KERNEL_DTYPE_COUNT = KERNEL_U8 + 1 };
 
 #define KERNEL_DTYPE_BIT(dtype) (1u << (dtype))
 

@@ -40,7 +40,7 @@ int64_t block_parameter_count(const block_shape *shape, block_parameter which)
 {
     int64_t w = shape->width, h = shape->hidden;
     if (!is_valid(shape)) return 0;
-    switch (which) {
+    switch ((int)which) {
     case BLOCK_QKV_WEIGHT: return count_of(count_of(3, w), w);
     case BLOCK_QKV_BIAS: return count_of(3, w);
     case BLOCK_PROJECTION_WEIGHT: return count_of(w, w);
@@ -62,7 +62,7 @@ int64_t block_activation_count(const block_shape *shape, block_activation which)
 {
     if (!is_valid(shape)) return 0;
     int64_t n = rows_of(shape);
-    switch (which) {
+    switch ((int)which) {
     case BLOCK_MEAN1:
     case BLOCK_RSTD1:
     case BLOCK_MEAN2:

@@ -86,7 +86,8 @@ void kernel_to_f32(const void *src, kernel_dtype dtype, int64_t count, float *ds
     case KERNEL_U8:
         for (int64_t i = 0; i < count; i++) dst[i] = (float)bytes[i];
         break;
-    default: /* f32 and tf32 */
+    case KERNEL_F32:
+    case KERNEL_TF32:
         memcpy(dst, src, (size_t)count * sizeof *dst);
         break;
     }
@@ -106,7 +107,8 @@ void kernel_from_f32(const float *src, kernel_dtype dtype, int64_t count, void *
     case KERNEL_U8:
         for (int64_t i = 0; i < count; i++) bytes[i] = u8_from_f32(src[i]);
         break;
-    default: /* f32 and tf32 */
+    case KERNEL_F32:
+    case KERNEL_TF32:
         memcpy(dst, src, (size_t)count * sizeof *src);
         break;
     }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "../convert.h"
+#include "element.h"
 #include "saturating.h"
 
 /* ---- formulas ---------------------------------------------------------- */
@@ -134,20 +135,6 @@ static void *row_of(void *table, const embedding_shape *s, kernel_dtype dtype, i
 
 /* ---- forward: naive ---------------------------------------------------- */
 
-static float load_element(const void *src, kernel_dtype dtype, int64_t index)
-{
-    if (dtype == KERNEL_F32) return ((const float *)src)[index];
-    return kernel_bf16_to_f32(((const uint16_t *)src)[index]);
-}
-
-static void store_element(void *dst, kernel_dtype dtype, int64_t index, float value)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)dst)[index] = value;
-    else
-        ((uint16_t *)dst)[index] = kernel_bf16_from_f32(value);
-}
-
 static int run_naive(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const embedding_forward_args *a = args;
@@ -157,11 +144,11 @@ static int run_naive(const void *args, void *workspace, void *state, kernel_stre
     if (error) return error;
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t c = 0; c < s->columns; c++) {
-            float value = load_element(a->token_table, a->dtype, a->tokens[i] * s->columns + c);
+            float value = element_get(a->token_table, a->dtype, a->tokens[i] * s->columns + c);
             if (s->context > 0)
-                value += load_element(a->position_table, a->dtype,
+                value += element_get(a->position_table, a->dtype,
                                       i % s->context * s->columns + c);
-            store_element(a->out, a->dtype, i * s->columns + c, value);
+            element_set(a->out, a->dtype, i * s->columns + c, value);
         }
     return KERNEL_OK;
 }
@@ -191,10 +178,13 @@ static void forward_row(const embedding_forward_args *a, int64_t i)
         return;
     }
     const void *position = const_row(a->position_table, s, a->dtype, i % s->context);
-    if (a->dtype == KERNEL_F32)
-        sum_rows_f32(s->columns, token, position, out);
-    else
-        sum_rows_bf16(s->columns, token, position, out);
+    switch (a->dtype) {
+    case KERNEL_F32:
+    case KERNEL_TF32: sum_rows_f32(s->columns, token, position, out); break;
+    case KERNEL_BF16: sum_rows_bf16(s->columns, token, position, out); break;
+    case KERNEL_F16:
+    case KERNEL_U8: break; /* check() refuses them */
+    }
 }
 
 static int run_vectorized(const void *args, void *workspace, void *state, kernel_stream stream)
@@ -223,10 +213,13 @@ static void add_row_bf16(int64_t count, const uint16_t *restrict src, float *res
 static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
 {
     const void *src = const_row(a->dout, &a->shape, a->dtype, row);
-    if (a->dtype == KERNEL_F32)
-        add_row_f32(a->shape.columns, src, sums);
-    else
-        add_row_bf16(a->shape.columns, src, sums);
+    switch (a->dtype) {
+    case KERNEL_F32:
+    case KERNEL_TF32: add_row_f32(a->shape.columns, src, sums); break;
+    case KERNEL_BF16: add_row_bf16(a->shape.columns, src, sums); break;
+    case KERNEL_F16:
+    case KERNEL_U8: break; /* check() refuses them */
+    }
 }
 
 /* ---- backward: scatter ------------------------------------------------- */
@@ -234,7 +227,7 @@ static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
 static size_t scatter_workspace(const void *args)
 {
     const embedding_backward_args *a = args;
-    if (a->dtype == KERNEL_F32 || !is_valid(&a->shape)) return 0;
+    if (element_is_f32(a->dtype) || !is_valid(&a->shape)) return 0;
     uint64_t rows = saturating_sum((uint64_t)a->shape.vocabulary, (uint64_t)a->shape.context);
     uint64_t floats = saturating_product(rows, (uint64_t)a->shape.columns);
     uint64_t bytes = saturating_product(floats, sizeof(float));
@@ -250,7 +243,7 @@ static int run_scatter(const void *args, void *workspace, void *state, kernel_st
     int64_t position_elements = s->context * s->columns;
     (void)state, (void)stream;
     if (error) return error;
-    int in_place = a->dtype == KERNEL_F32;
+    int in_place = element_is_f32(a->dtype);
     float *token_sums = in_place ? a->dtoken_table : workspace;
     float *position_sums = in_place ? a->dposition_table : token_sums + token_elements;
     memset(token_sums, 0, (size_t)token_elements * sizeof *token_sums);
@@ -305,7 +298,7 @@ static sorting sort_rows(const embedding_backward_args *a, void *workspace)
 /* Where the sums of a table row are taken: in the row itself if that is f32. */
 static float *clear_sums(const embedding_backward_args *a, void *table, int64_t row, float *buffer)
 {
-    float *sums = a->dtype == KERNEL_F32 ? row_of(table, &a->shape, a->dtype, row) : buffer;
+    float *sums = element_is_f32(a->dtype) ? row_of(table, &a->shape, a->dtype, row) : buffer;
     memset(sums, 0, (size_t)a->shape.columns * sizeof *sums);
     return sums;
 }
@@ -313,7 +306,7 @@ static float *clear_sums(const embedding_backward_args *a, void *table, int64_t 
 static void store_sums(const embedding_backward_args *a, const float *sums, void *table,
                        int64_t row)
 {
-    if (a->dtype == KERNEL_BF16)
+    if (!element_is_f32(a->dtype))
         kernel_from_f32(sums, a->dtype, a->shape.columns, row_of(table, &a->shape, a->dtype, row));
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "../convert.h"
+#include "element.h"
 #include "lanes.h"
 
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns)
@@ -34,8 +35,7 @@ linear_matrix linear_transposed(const void *data, kernel_dtype dtype, int64_t co
 static inline float element(linear_matrix x, int64_t row, int64_t column)
 {
     int64_t at = row * x.row_stride + column * x.column_stride;
-    return x.dtype == KERNEL_BF16 ? kernel_bf16_to_f32(((const uint16_t *)x.data)[at])
-                                  : ((const float *)x.data)[at];
+    return element_get(x.data, x.dtype, at);
 }
 
 /* ---- naive ------------------------------------------------------------------- */
@@ -144,18 +144,13 @@ void linear_tiled(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matri
 
 enum { PIECE = 256 }; /* elements that are converted at a time */
 
-static const void *at_element(const void *data, kernel_dtype dtype, int64_t index)
-{
-    return (const char *)data + (size_t)index * kernel_dtype_bytes(dtype);
-}
-
 /* row[0..count) += src[0..count) of dtype. */
 static void add_elements(const void *src, kernel_dtype dtype, int64_t count, float *row)
 {
     float piece[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
         int64_t now = at_most(count - i, PIECE);
-        kernel_to_f32(at_element(src, dtype, i), dtype, now, piece);
+        kernel_to_f32(element_at(src, dtype, i), dtype, now, piece);
         for (int64_t j = 0; j < now; j++) row[i + j] += piece[j];
     }
 }
@@ -191,7 +186,7 @@ void linear_gelu(const void *pre, kernel_dtype dtype, int64_t count, void *hidde
     float piece[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
         int64_t now = at_most(count - i, PIECE);
-        kernel_to_f32(at_element(pre, dtype, i), dtype, now, piece);
+        kernel_to_f32(element_at(pre, dtype, i), dtype, now, piece);
         for (int64_t j = 0; j < now; j++) piece[j] = gelu(piece[j]);
         kernel_from_f32(piece, dtype, now,
                         (char *)hidden + (size_t)i * kernel_dtype_bytes(dtype));
@@ -204,7 +199,7 @@ static void multiply_gelu_gradient(const void *pre, kernel_dtype dtype, int64_t 
     float piece[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
         int64_t now = at_most(count - i, PIECE);
-        kernel_to_f32(at_element(pre, dtype, i), dtype, now, piece);
+        kernel_to_f32(element_at(pre, dtype, i), dtype, now, piece);
         for (int64_t j = 0; j < now; j++) product[i + j] *= gelu_gradient(piece[j]);
     }
 }
@@ -231,6 +226,6 @@ void linear_layer_bias_gradient(const linear_layer *l, const void *y_gradient,
 {
     memset(l->product, 0, (size_t)l->out * sizeof *l->product);
     for (int64_t i = 0; i < l->tokens; i++)
-        add_elements(at_element(y_gradient, l->dtype, i * l->out), l->dtype, l->out, l->product);
+        add_elements(element_at(y_gradient, l->dtype, i * l->out), l->dtype, l->out, l->product);
     kernel_from_f32(l->product, l->dtype, l->out, bias_gradient);
 }

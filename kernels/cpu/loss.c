@@ -20,6 +20,7 @@
 #include <math.h>
 
 #include "../convert.h"
+#include "element.h"
 #include "saturating.h"
 
 /* ---- formulas ---------------------------------------------------------- */
@@ -118,11 +119,6 @@ static int check(const loss_args *a)
     for (int64_t i = 0; i < a->shape.rows; i++)
         if (a->targets[i] < 0 || a->targets[i] >= a->shape.classes) return KERNEL_ERROR_INDEX;
     return KERNEL_OK;
-}
-
-static const void *element_at(const void *data, kernel_dtype dtype, int64_t index)
-{
-    return (const char *)data + (size_t)index * kernel_dtype_bytes(dtype);
 }
 
 static float logit_at(const loss_args *a, int64_t row, int64_t column)

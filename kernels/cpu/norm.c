@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "../convert.h"
+#include "element.h"
 #include "saturating.h"
 
 /* ---- formulas ---------------------------------------------------------- */
@@ -172,20 +173,6 @@ static float rstd_of(float squares, int64_t width)
 
 /* ---- naive ------------------------------------------------------------- */
 
-static float get(const void *data, kernel_dtype dtype, int64_t i)
-{
-    return dtype == KERNEL_F32 ? ((const float *)data)[i]
-                               : kernel_bf16_to_f32(((const uint16_t *)data)[i]);
-}
-
-static void set(void *data, kernel_dtype dtype, int64_t i, float value)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)data)[i] = value;
-    else
-        ((uint16_t *)data)[i] = kernel_bf16_from_f32(value);
-}
-
 static void naive_forward_row(const norm_forward_args *a, int64_t row)
 {
     int64_t width = a->shape.width, first = row * width;
@@ -193,20 +180,21 @@ static void naive_forward_row(const norm_forward_args *a, int64_t row)
     float mean = 0, squares = 0;
     if (a->residual)
         for (int64_t j = first; j < first + width; j++)
-            set(a->sum, a->dtype, j, get(a->x, a->dtype, j) + get(a->residual, a->dtype, j));
+            element_set(a->sum, a->dtype, j,
+                        element_get(a->x, a->dtype, j) + element_get(a->residual, a->dtype, j));
     if (a->kind == NORM_LAYER) {
-        for (int64_t j = 0; j < width; j++) mean += get(x, a->dtype, first + j);
+        for (int64_t j = 0; j < width; j++) mean += element_get(x, a->dtype, first + j);
         a->mean[row] = mean /= (float)width;
     }
     for (int64_t j = 0; j < width; j++) {
-        float centered = get(x, a->dtype, first + j) - mean;
+        float centered = element_get(x, a->dtype, first + j) - mean;
         squares += centered * centered;
     }
     float rstd = a->rstd[row] = rstd_of(squares, width);
     for (int64_t j = 0; j < width; j++) {
-        float bias = a->kind == NORM_LAYER ? get(a->bias, a->dtype, j) : 0;
-        float xhat = (get(x, a->dtype, first + j) - mean) * rstd;
-        set(a->y, a->dtype, first + j, xhat * get(a->weight, a->dtype, j) + bias);
+        float bias = a->kind == NORM_LAYER ? element_get(a->bias, a->dtype, j) : 0;
+        float xhat = (element_get(x, a->dtype, first + j) - mean) * rstd;
+        element_set(a->y, a->dtype, first + j, xhat * element_get(a->weight, a->dtype, j) + bias);
     }
 }
 
@@ -222,7 +210,7 @@ static int run_naive_forward(const void *args, void *workspace, void *state, ker
 static float naive_xhat(const norm_backward_args *a, int64_t row, int64_t column)
 {
     float mean = a->kind == NORM_LAYER ? a->mean[row] : 0;
-    return (get(a->x, a->dtype, row * a->shape.width + column) - mean) * a->rstd[row];
+    return (element_get(a->x, a->dtype, row * a->shape.width + column) - mean) * a->rstd[row];
 }
 
 static void naive_backward_row(const norm_backward_args *a, int64_t row)
@@ -230,17 +218,17 @@ static void naive_backward_row(const norm_backward_args *a, int64_t row)
     int64_t width = a->shape.width, first = row * width;
     float mean_g = 0, mean_product = 0;
     for (int64_t j = 0; j < width; j++) {
-        float g = get(a->dy, a->dtype, first + j) * get(a->weight, a->dtype, j);
+        float g = element_get(a->dy, a->dtype, first + j) * element_get(a->weight, a->dtype, j);
         mean_g += g;
         mean_product += g * naive_xhat(a, row, j);
     }
     mean_g = a->kind == NORM_LAYER ? mean_g / (float)width : 0;
     mean_product /= (float)width;
     for (int64_t j = 0; j < width; j++) {
-        float g = get(a->dy, a->dtype, first + j) * get(a->weight, a->dtype, j);
+        float g = element_get(a->dy, a->dtype, first + j) * element_get(a->weight, a->dtype, j);
         float dx = a->rstd[row] * (g - mean_g - naive_xhat(a, row, j) * mean_product);
-        set(a->dx, a->dtype, first + j,
-            a->dsum ? dx + get(a->dsum, a->dtype, first + j) : dx);
+        element_set(a->dx, a->dtype, first + j,
+            a->dsum ? dx + element_get(a->dsum, a->dtype, first + j) : dx);
     }
 }
 
@@ -248,12 +236,12 @@ static void naive_backward_column(const norm_backward_args *a, int64_t column)
 {
     float weight_sum = 0, bias_sum = 0;
     for (int64_t row = 0; row < a->shape.rows; row++) {
-        float dy = get(a->dy, a->dtype, row * a->shape.width + column);
+        float dy = element_get(a->dy, a->dtype, row * a->shape.width + column);
         weight_sum += dy * naive_xhat(a, row, column);
         bias_sum += dy;
     }
-    set(a->dweight, a->dtype, column, weight_sum);
-    if (a->kind == NORM_LAYER) set(a->dbias, a->dtype, column, bias_sum);
+    element_set(a->dweight, a->dtype, column, weight_sum);
+    if (a->kind == NORM_LAYER) element_set(a->dbias, a->dtype, column, bias_sum);
 }
 
 static int run_naive_backward(const void *args, void *workspace, void *state, kernel_stream stream)
@@ -279,21 +267,22 @@ static size_t row_workspace(int64_t width, uint64_t rows)
 static const float *row_as_f32(const void *data, kernel_dtype dtype, int64_t first, int64_t width,
                                float *room)
 {
-    if (dtype == KERNEL_F32) return (const float *)data + first;
-    kernel_to_f32((const uint16_t *)data + first, dtype, width, room);
+    if (element_is_f32(dtype)) return element_at(data, dtype, first);
+    kernel_to_f32(element_at(data, dtype, first), dtype, width, room);
     return room;
 }
 
 /* Where to compute a row of results: in place if it is stored as f32. */
 static float *row_to_fill(void *data, kernel_dtype dtype, int64_t first, float *room)
 {
-    return dtype == KERNEL_F32 ? (float *)data + first : room;
+    return element_is_f32(dtype) ? element_to(data, dtype, first) : room;
 }
 
 static void store_filled(const float *row, void *data, kernel_dtype dtype, int64_t first,
                          int64_t width)
 {
-    if (dtype != KERNEL_F32) kernel_from_f32(row, dtype, width, (uint16_t *)data + first);
+    if (!element_is_f32(dtype))
+        kernel_from_f32(row, dtype, width, element_to(data, dtype, first));
 }
 
 enum { SUMS = 16 }; /* a multiple of the lanes of any vector */

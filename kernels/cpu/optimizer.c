@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "../convert.h"
+#include "element.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -173,19 +174,27 @@ static int64_t at_most(int64_t value, int64_t limit)
     return value < limit ? value : limit;
 }
 
+/* count elements from `begin` on as f32: as stored, or converted into that room. */
+static const float *piece_of(const void *data, kernel_dtype dtype, int64_t begin, int64_t count,
+                             float *converted)
+{
+    const void *at = element_at(data, dtype, begin);
+    if (element_is_f32(dtype)) return at;
+    kernel_to_f32(at, dtype, count, converted);
+    return converted;
+}
+
 /* The piece from element `begin` on. converted: room for PIECE floats. */
 static piece piece_at(const optimizer_tensor *t, kernel_dtype dtype, int64_t begin,
                       float *converted)
 {
     piece p = {.count = at_most(t->count - begin, PIECE), .first = t->first + begin};
     if (t->second) p.second = t->second + begin;
-    if (dtype == KERNEL_F32) {
-        p.gradient = (const float *)t->gradient + begin;
+    p.gradient = piece_of(t->gradient, dtype, begin, p.count, converted);
+    if (element_is_f32(dtype)) {
         p.value = (float *)t->parameter + begin;
         return p;
     }
-    kernel_to_f32((const uint16_t *)t->gradient + begin, dtype, p.count, converted);
-    p.gradient = converted;
     p.value = t->master + begin;
     return p;
 }
@@ -193,8 +202,8 @@ static piece piece_at(const optimizer_tensor *t, kernel_dtype dtype, int64_t beg
 /* The parameter from its master, where there is one. */
 static void narrow(const optimizer_tensor *t, kernel_dtype dtype, int64_t begin, int64_t count)
 {
-    if (dtype == KERNEL_BF16)
-        kernel_from_f32(t->master + begin, dtype, count, (uint16_t *)t->parameter + begin);
+    if (!element_is_f32(dtype))
+        kernel_from_f32(t->master + begin, dtype, count, element_to(t->parameter, dtype, begin));
 }
 
 typedef void step_function(const void *factors, float scale, const piece *p);
@@ -347,20 +356,18 @@ static size_t floats_workspace(const optimizer_list *list, size_t arrays)
 static size_t adamw_workspace(const void *args)
 {
     const optimizer_adamw_args *a = args;
-    return floats_workspace(&a->list, a->dtype == KERNEL_BF16 ? 2 : 1);
+    return floats_workspace(&a->list, element_is_f32(a->dtype) ? 1 : 2);
 }
 
 static size_t sgd_workspace(const void *args)
 {
     const optimizer_sgd_args *a = args;
-    return floats_workspace(&a->list, a->dtype == KERNEL_BF16 ? 1 : 0);
+    return floats_workspace(&a->list, element_is_f32(a->dtype) ? 0 : 1);
 }
 
 static const float *gradient_of(const optimizer_tensor *t, kernel_dtype dtype, float *converted)
 {
-    if (dtype == KERNEL_F32) return t->gradient;
-    kernel_to_f32(t->gradient, dtype, t->count, converted);
-    return converted;
+    return piece_of(t->gradient, dtype, 0, t->count, converted);
 }
 
 static void adamw_tensor(const optimizer_adamw_args *a, const optimizer_tensor *t,
@@ -368,7 +375,7 @@ static void adamw_tensor(const optimizer_adamw_args *a, const optimizer_tensor *
 {
     float *root = workspace, scale = a->gradient_scale ? *a->gradient_scale : 1;
     const float *gradient = gradient_of(t, a->dtype, workspace + t->count);
-    float *value = a->dtype == KERNEL_F32 ? t->parameter : t->master;
+    float *value = element_is_f32(a->dtype) ? t->parameter : t->master;
     multiply(t->count, f->decay, value);
     mix(t->count, f->rest1, scale, gradient, t->first);
     multiply(t->count, f->beta2, t->second);
@@ -400,7 +407,7 @@ static int run_sgd_per_tensor(const void *args, void *workspace, void *state, ke
     if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->list.count; i++) {
         const optimizer_tensor *t = &a->list.tensors[i];
-        float *value = a->dtype == KERNEL_F32 ? t->parameter : t->master;
+        float *value = element_is_f32(a->dtype) ? t->parameter : t->master;
         multiply(t->count, a->settings.momentum, t->first);
         add_scaled(t->count, scale, gradient_of(t, a->dtype, workspace), t->first);
         add_scaled(t->count, -a->settings.learning_rate, t->first, value);
@@ -440,12 +447,7 @@ static double tensor_square_sum(const optimizer_tensor *t, kernel_dtype dtype,
     double sum = 0;
     for (int64_t begin = 0; begin < t->count; begin += PIECE) {
         int64_t count = at_most(t->count - begin, PIECE);
-        const float *x = (const float *)t->gradient + begin;
-        if (dtype == KERNEL_BF16) {
-            kernel_to_f32((const uint16_t *)t->gradient + begin, dtype, count, converted);
-            x = converted;
-        }
-        sum += square_sum(x, count);
+        sum += square_sum(piece_of(t->gradient, dtype, begin, count, converted), count);
     }
     return sum;
 }
@@ -475,21 +477,27 @@ static int run_clip_norm_fused(const void *args, void *workspace, void *state,
     return run_clip_norm(args, square_sum_chains);
 }
 
+static void scale_gradient(const optimizer_clip_args *a, const optimizer_tensor *t)
+{
+    uint16_t *halves = t->gradient;
+    switch (a->dtype) {
+    case KERNEL_F32:
+    case KERNEL_TF32: multiply(t->count, *a->scale, t->gradient); break;
+    case KERNEL_BF16:
+        for (int64_t j = 0; j < t->count; j++)
+            halves[j] = kernel_bf16_from_f32(*a->scale * kernel_bf16_to_f32(halves[j]));
+        break;
+    case KERNEL_F16:
+    case KERNEL_U8: break; /* check() refuses them */
+    }
+}
+
 static int run_clip_scale(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const optimizer_clip_args *a = args;
     (void)workspace, (void)state, (void)stream;
     if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
-    for (int64_t i = 0; i < a->list.count; i++) {
-        const optimizer_tensor *t = &a->list.tensors[i];
-        if (a->dtype == KERNEL_F32) {
-            multiply(t->count, *a->scale, t->gradient);
-            continue;
-        }
-        uint16_t *gradient = t->gradient;
-        for (int64_t j = 0; j < t->count; j++)
-            gradient[j] = kernel_bf16_from_f32(*a->scale * kernel_bf16_to_f32(gradient[j]));
-    }
+    for (int64_t i = 0; i < a->list.count; i++) scale_gradient(a, &a->list.tensors[i]);
     return KERNEL_OK;
 }
 

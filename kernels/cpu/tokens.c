@@ -13,8 +13,9 @@ const char *tokens_distribution_name(tokens_distribution distribution)
     switch (distribution) {
     case TOKENS_UNIFORM: return "uniform";
     case TOKENS_ZIPF: return "zipf";
-    default: return "unknown";
+    case TOKENS_DISTRIBUTION_COUNT: break;
     }
+    return "unknown";
 }
 
 /* In [0, 1), all 53 bits of a double used. */

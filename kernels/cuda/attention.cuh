@@ -14,6 +14,7 @@
 #include <initializer_list>
 
 #include "../attention.h"
+#include "ceil_div.cuh"
 #include "device.cuh"
 
 constexpr float ATTENTION_LOG2_E = 1.44269504088896340736f;
@@ -72,11 +73,6 @@ int attention_backward_wgmma_run(const void *args, void *workspace, void *state,
 inline bool attention_is_valid(const attention_shape &s)
 {
     return s.batch > 0 && s.heads > 0 && s.tokens > 0 && s.head_dim > 0;
-}
-
-inline int64_t attention_ceil_div(int64_t value, int64_t divisor)
-{
-    return (value + divisor - 1) / divisor;
 }
 
 /* Whether so many blocks fit the x dimension of a grid. Grids here are one

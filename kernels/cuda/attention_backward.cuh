@@ -157,7 +157,7 @@ int backward_launch_round(const backward_arguments &a, int64_t heads, kernel_str
 
 inline int64_t backward_padded(int64_t tokens)
 {
-    return attention_ceil_div(tokens, BACKWARD_PADDING) * BACKWARD_PADDING;
+    return ceil_div(tokens, BACKWARD_PADDING) * BACKWARD_PADDING;
 }
 
 /* The workspace holds the rows' numbers, and with_sums the sums of dq. */

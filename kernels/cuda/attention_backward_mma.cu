@@ -447,8 +447,8 @@ arguments arguments_of(const attention_backward_args &args, void *workspace, boo
 {
     int64_t tokens = args.shape.tokens;
     return {backward_arguments_of(args, workspace, is_atomic),
-            static_cast<unsigned>(attention_ceil_div(tokens, KEYS)),
-            static_cast<unsigned>(attention_ceil_div(tokens, ROWS))};
+            static_cast<unsigned>(ceil_div(tokens, KEYS)),
+            static_cast<unsigned>(ceil_div(tokens, ROWS))};
 }
 
 template <typename T, int D, bool CAUSAL>
@@ -468,6 +468,7 @@ int run_dim(const attention_shape &s, const arguments &a, kernel_stream stream)
 template <typename T>
 int run_type(const attention_shape &s, const arguments &a, kernel_stream stream)
 {
+    static_assert(sizeof(T) == 2, "fragments hold two elements a register");
     switch (s.head_dim) {
     case 64: return run_dim<T, 64>(s, a, stream);
     case 80: return run_dim<T, 80>(s, a, stream);
@@ -484,8 +485,11 @@ int run(const void *args, void *workspace, bool is_atomic, kernel_stream stream)
     switch (b.dtype) {
     case KERNEL_F16: return run_type<__half>(b.shape, a, stream);
     case KERNEL_BF16: return run_type<__nv_bfloat16>(b.shape, a, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 } // namespace

@@ -87,7 +87,7 @@ int run_cublas(const attention_backward_args &args, float *scores, E *probabilit
                cublasHandle_t handle, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    cublas_types types = types_of(args.dtype);
+    cublas_types types = cublas_types_of(args.dtype);
     int64_t heads = head_count(s), t = s.tokens, d = s.head_dim;
     float scale = attention_scale(s), *dp = scores + matrix_elements(s);
     cublas_product to_scores = {t, t, d, false, true, scale};
@@ -135,15 +135,16 @@ int attention_backward_naive_run(const void *args, void *workspace, void *, kern
     case KERNEL_F32: return run_naive<float>(a, scores, stream);
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
     case KERNEL_BF16: return run_naive<__nv_bfloat16>(a, scores, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 size_t attention_backward_cublas_workspace_bytes(const void *args)
 {
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
-    bool is_half = a.dtype == KERNEL_F16 || a.dtype == KERNEL_BF16;
-    return score_bytes(a.shape, 2 * (is_half ? sizeof(float) + sizeof(__half) : sizeof(float)));
+    return score_bytes(a.shape, 2 * score_element_bytes(a.dtype));
 }
 
 int attention_backward_cublas_run(const void *args, void *workspace, void *state,
@@ -162,6 +163,7 @@ int attention_backward_cublas_run(const void *args, void *workspace, void *state
         return run_cublas(a, scores, scores, scores + matrix_elements(a.shape), handle, stream);
     case KERNEL_F16: return run_cublas_half<__half>(a, scores, handle, stream);
     case KERNEL_BF16: return run_cublas_half<__nv_bfloat16>(a, scores, handle, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

@@ -272,9 +272,9 @@ int launch_owners(const arguments &a, int64_t blocks, kernel_stream stream)
 template <typename T, int D, bool EXACT>
 int launch_both(arguments a, kernel_stream stream)
 {
-    int64_t owner_blocks = attention_ceil_div(a.tokens, OWNERS<D>);
+    int64_t owner_blocks = ceil_div(a.tokens, OWNERS<D>);
     int64_t blocks = a.all_rows / a.tokens * owner_blocks;
-    int64_t row_blocks = attention_ceil_div(a.all_rows, THREADS / 32);
+    int64_t row_blocks = ceil_div(a.all_rows, THREADS / 32);
     if (!attention_fits_grid(blocks) || !attention_fits_grid(row_blocks))
         return KERNEL_ERROR_ARGUMENT;
     a.owner_blocks = static_cast<int>(owner_blocks);
@@ -346,6 +346,8 @@ int attention_backward_tiled_run(const void *args, void *workspace, void *, kern
     case KERNEL_F32: return launch_dim<float>(a, stream);
     case KERNEL_F16: return launch_dim<__half>(a, stream);
     case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

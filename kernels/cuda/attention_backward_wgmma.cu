@@ -464,7 +464,7 @@ arguments arguments_of(const attention_backward_args &args, void *workspace,
             static_cast<int>(s.heads),
             static_cast<unsigned>(heads),
             s.causal ? section_heads_of(heads, head_bytes, device.l2_bytes) : 1,
-            static_cast<unsigned>(attention_ceil_div(s.tokens, KEYS))};
+            static_cast<unsigned>(ceil_div(s.tokens, KEYS))};
 }
 
 template <typename T, int D, bool CAUSAL>
@@ -496,6 +496,7 @@ int launch_dim(const attention_backward_args &args, const arguments &a, kernel_s
 template <typename T>
 int launch_type(const attention_backward_args &args, void *workspace, kernel_stream stream)
 {
+    static_assert(sizeof(T) == 2, "tiles are rows of 64 elements in 128 bytes");
     device_limits device;
     cudaError_t error = current_device(&device);
     if (error != cudaSuccess) return error;
@@ -524,6 +525,9 @@ int attention_backward_wgmma_run(const void *args, void *workspace, void *, kern
     switch (a.dtype) {
     case KERNEL_F16: return launch_type<__half>(a, workspace, stream);
     case KERNEL_BF16: return launch_type<__nv_bfloat16>(a, workspace, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

@@ -220,7 +220,7 @@ template <typename T, int D, int ROW_TILES, bool CAUSAL>
 int launch_kernel(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    int64_t row_blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<ROW_TILES>);
+    int64_t row_blocks = ceil_div(s.tokens, BLOCK_ROWS<ROW_TILES>);
     int64_t blocks = row_blocks * s.batch * s.heads;
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     constexpr int shared_bytes = sizeof(shared_tiles<D, ROW_TILES>);
@@ -229,7 +229,7 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
     cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
-    int64_t key_tiles = attention_ceil_div(s.tokens, KEYS);
+    int64_t key_tiles = ceil_div(s.tokens, KEYS);
     arguments a = {args.q,
                    args.k,
                    args.v,
@@ -253,7 +253,7 @@ struct by_rows {
     {
         const attention_shape &s = args.shape;
         bool fills;
-        int64_t blocks = attention_ceil_div(s.tokens, BLOCK_ROWS<2>) * s.batch * s.heads;
+        int64_t blocks = ceil_div(s.tokens, BLOCK_ROWS<2>) * s.batch * s.heads;
         cudaError_t error = attention_fills_device(blocks, &fills);
         if (error != cudaSuccess) return error;
         return fills ? launch_kernel<T, D, 2, CAUSAL>(args, stream)

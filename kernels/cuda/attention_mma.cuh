@@ -275,6 +275,7 @@ int launch_for_mask(const attention_forward_args &args, kernel_stream stream)
 template <template <typename, int, bool> class Launch, typename T>
 int launch_for_head_dim(const attention_forward_args &args, kernel_stream stream)
 {
+    static_assert(sizeof(T) == 2, "fragments hold two elements a register");
     switch (args.shape.head_dim) {
     case 64: return launch_for_mask<Launch, T, 64>(args, stream);
     case 80: return launch_for_mask<Launch, T, 80>(args, stream);
@@ -289,8 +290,11 @@ int launch_for(const attention_forward_args &args, kernel_stream stream)
     switch (args.dtype) {
     case KERNEL_F16: return launch_for_head_dim<Launch, __half>(args, stream);
     case KERNEL_BF16: return launch_for_head_dim<Launch, __nv_bfloat16>(args, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 #endif

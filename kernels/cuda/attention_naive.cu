@@ -77,7 +77,7 @@ int run_cublas(const attention_forward_args &args, float *scores, T *probabiliti
                cublasHandle_t handle, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    cublas_types types = types_of(args.dtype);
+    cublas_types types = cublas_types_of(args.dtype);
     int64_t heads = head_count(s), t = s.tokens, d = s.head_dim;
     int error = multiply_by_cublas(handle, heads, {t, t, d, false, true, attention_scale(s)},
                                    types, args.q, args.k, scores, CUDA_R_32F);
@@ -104,16 +104,17 @@ int attention_naive_run(const void *args, void *workspace, void *, kernel_stream
     case KERNEL_F32: return run_naive<float>(a, scores, stream);
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
     case KERNEL_BF16: return run_naive<__nv_bfloat16>(a, scores, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 /* f32 scores and, for the 16-bit dtypes, the probabilities behind them. */
 size_t attention_cublas_workspace_bytes(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
-    bool is_half = a.dtype == KERNEL_F16 || a.dtype == KERNEL_BF16;
-    return score_bytes(a.shape, is_half ? sizeof(float) + sizeof(__half) : sizeof(float));
+    return score_bytes(a.shape, score_element_bytes(a.dtype));
 }
 
 int attention_cublas_prepare(const void *, void **state)
@@ -142,6 +143,7 @@ int attention_cublas_run(const void *args, void *workspace, void *state, kernel_
     case KERNEL_F16: return run_cublas(a, scores, static_cast<__half *>(behind), handle, stream);
     case KERNEL_BF16:
         return run_cublas(a, scores, static_cast<__nv_bfloat16 *>(behind), handle, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

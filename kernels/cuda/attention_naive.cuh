@@ -6,9 +6,9 @@
 #ifndef ATTENTION_NAIVE_CUH
 #define ATTENTION_NAIVE_CUH
 
-#include <cublas_v2.h>
-
 #include "attention.cuh"
+#include "ceil_div.cuh"
+#include "cublas.cuh"
 
 inline int64_t head_count(const attention_shape &s)
 {
@@ -20,6 +20,14 @@ inline size_t score_bytes(const attention_shape &s, int64_t element_bytes)
 {
     if (!attention_is_valid(s)) return 0;
     return attention_bytes({s.batch, s.heads, s.tokens, s.tokens, element_bytes});
+}
+
+/* Of an element of a score matrix that cuBLAS makes and reads: f32 and, for the
+ * dtypes that are not stored as that, the probability as an operand behind it. */
+inline int64_t score_element_bytes(kernel_dtype dtype)
+{
+    size_t bytes = kernel_dtype_bytes(dtype);
+    return static_cast<int64_t>(sizeof(float) + (bytes < sizeof(float) ? bytes : 0));
 }
 
 /* ---- rows: a block each ------------------------------------------------- */
@@ -152,7 +160,7 @@ template <bool A_TRANSPOSED, bool B_TRANSPOSED, typename A, typename B, typename
 int launch_product(int64_t heads, int64_t m, int64_t n, int64_t depth, float factor, const A *a,
                    const B *b, C *c, kernel_stream stream)
 {
-    product_shape s = {m, n, depth, attention_ceil_div(m, TILE), attention_ceil_div(n, TILE),
+    product_shape s = {m, n, depth, ceil_div(m, TILE), ceil_div(n, TILE),
                        factor};
     int64_t blocks = heads * s.row_tiles * s.column_tiles;
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
@@ -162,27 +170,6 @@ int launch_product(int64_t heads, int64_t m, int64_t n, int64_t depth, float fac
 }
 
 /* ---- products by cuBLAS ------------------------------------------------ */
-
-/* cuBLAS's names for the operands' dtype and for the arithmetic. */
-struct cublas_types {
-    cudaDataType_t element;
-    cublasComputeType_t compute;
-};
-
-inline cublas_types types_of(kernel_dtype dtype)
-{
-    switch (dtype) {
-    case KERNEL_F16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
-    case KERNEL_BF16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
-    case KERNEL_TF32: return {CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
-    default: return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
-    }
-}
-
-inline int cublas_error(cublasStatus_t status)
-{
-    return status == CUBLAS_STATUS_SUCCESS ? KERNEL_OK : KERNEL_ERROR_CUBLAS + status;
-}
 
 /* c[m, n] = factor * a b for every head of contiguous row-major matrices: a is
  * stored [m, depth], or [depth, m] if it is transposed; b [depth, n] or

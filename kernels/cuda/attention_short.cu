@@ -262,7 +262,7 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
                    static_cast<int>(s.tokens),
                    attention_scale(s) * ATTENTION_LOG2_E};
     dim3 grid(static_cast<unsigned>(s.batch), static_cast<unsigned>(s.heads),
-              static_cast<unsigned>(attention_ceil_div(s.tokens, ROW_TILES * 16)));
+              static_cast<unsigned>(ceil_div(s.tokens, ROW_TILES * 16)));
     kernel<<<grid, THREADS<ROW_TILES>, shared_bytes, stream>>>(a);
     return cudaGetLastError();
 }
@@ -274,7 +274,7 @@ struct by_rows {
     {
         const attention_shape &s = args.shape;
         bool fills;
-        int64_t blocks = attention_ceil_div(s.tokens, 64) * s.batch * s.heads;
+        int64_t blocks = ceil_div(s.tokens, 64) * s.batch * s.heads;
         cudaError_t error = attention_fills_device(blocks, &fills);
         if (error != cudaSuccess) return error;
         return fills && s.tokens > 32 ? launch_kernel<T, D, 4, CAUSAL>(args, stream)

@@ -241,7 +241,7 @@ template <typename T, int D, bool EXACT>
 int launch(const attention_forward_args &args, kernel_stream stream)
 {
     const attention_shape &s = args.shape;
-    int64_t row_blocks = attention_ceil_div(s.tokens, ROWS);
+    int64_t row_blocks = ceil_div(s.tokens, ROWS);
     int64_t blocks = row_blocks * s.batch * s.heads;
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     constexpr int shared_bytes = sizeof(shared_tiles<D>);
@@ -300,6 +300,8 @@ int attention_tiled_run(const void *args, void *, void *, kernel_stream stream)
     case KERNEL_F32: return launch_dim<float>(a, stream);
     case KERNEL_F16: return launch_dim<__half>(a, stream);
     case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

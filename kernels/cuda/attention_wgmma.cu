@@ -500,7 +500,7 @@ arguments arguments_of(const attention_forward_args &args, const device_limits &
 {
     const attention_shape &s = args.shape;
     unsigned heads = static_cast<unsigned>(s.batch * s.heads);
-    unsigned row_blocks = static_cast<unsigned>(attention_ceil_div(s.tokens, P::ROWS));
+    unsigned row_blocks = static_cast<unsigned>(ceil_div(s.tokens, P::ROWS));
     unsigned multiprocessors = static_cast<unsigned>(device.multiprocessors);
     return {args.lse,
             static_cast<int>(s.tokens),
@@ -516,7 +516,7 @@ arguments arguments_of(const attention_forward_args &args, const device_limits &
 template <typename P>
 bool fits_grid(const attention_shape &s, const device_limits &device)
 {
-    return attention_fits_grid(attention_ceil_div(s.tokens, P::ROWS) * s.batch * s.heads +
+    return attention_fits_grid(ceil_div(s.tokens, P::ROWS) * s.batch * s.heads +
                                device.multiprocessors);
 }
 
@@ -631,6 +631,7 @@ bool takes_two_groups(const attention_shape &s)
 template <typename T>
 int launch_shape(const attention_forward_args &args, const void *state, kernel_stream stream)
 {
+    static_assert(sizeof(T) == 2, "tiles are rows of 64 elements in 128 bytes");
     const causal_order *order = static_cast<const causal_order *>(state);
     const attention_shape &s = args.shape;
     if (s.head_dim == 128)
@@ -702,6 +703,9 @@ int attention_wgmma_run(const void *args, void *, void *state, kernel_stream str
     switch (a.dtype) {
     case KERNEL_F16: return launch_shape<__half>(a, state, stream);
     case KERNEL_BF16: return launch_shape<__nv_bfloat16>(a, state, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

@@ -532,7 +532,7 @@ int prepare(const void *args, void **state)
     if (!is_valid_call(a) || unsupported<Args, Way>(args)) return KERNEL_ERROR_ARGUMENT;
     block_state *s = new (std::nothrow) block_state();
     if (!s) return KERNEL_ERROR_MEMORY;
-    int error = linear_error(cublasCreate(&s->handle));
+    int error = cublas_error(cublasCreate(&s->handle));
     if (!error)
         error = for_each_part(a, Way::ADAPTS, [&](int i, const part &p) {
             return std::visit(

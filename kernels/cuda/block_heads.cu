@@ -101,6 +101,9 @@ int block_move_heads(const block_heads &b, kernel_stream stream)
     switch (b.dtype) {
     case KERNEL_F32: return choose_lanes<float>(b, stream);
     case KERNEL_BF16: return choose_lanes<__nv_bfloat16>(b, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

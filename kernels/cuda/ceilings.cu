@@ -27,6 +27,8 @@
 
 #include <new>
 
+#include "ceil_div.cuh"
+#include "cublas.cuh"
 #include "device.cuh"
 #include "linear.cuh"
 
@@ -192,11 +194,6 @@ __global__ void __launch_bounds__(THREADS) bandwidth_kernel(Operation operation,
     operation.finish();
 }
 
-int64_t ceil_div(int64_t value, int64_t divisor)
-{
-    return (value + divisor - 1) / divisor;
-}
-
 /* Blocks of a resident grid: 2048 threads a multiprocessor with four vectors
  * each, half as many with eight, whose registers leave no room for more. */
 int resident_blocks(int64_t in_flight, int64_t *blocks)
@@ -325,7 +322,7 @@ int prepare_gemm(const void *args, void **state)
     if (!is_valid(a)) return KERNEL_ERROR_ARGUMENT;
     gemm_state *s = new (std::nothrow) gemm_state();
     if (!s) return KERNEL_ERROR_MEMORY;
-    int error = linear_error(cublasCreate(&s->handle));
+    int error = cublas_error(cublasCreate(&s->handle));
     if (!error)
         error = linear_plan_create(s->handle,
                                    linear_input_gradient(a.dtype, a.m, a.n, a.k, LINEAR_PLAIN),

@@ -44,10 +44,17 @@ inline const char *device_shared_memory_unsupported(size_t bytes)
  * rows whose products are cuBLAS's and that take other dtypes on older GPUs. */
 inline const char *device_products_unsupported(kernel_dtype dtype)
 {
-    bool is_newer = dtype == KERNEL_BF16 || dtype == KERNEL_TF32;
-    return is_newer && device_compute_capability() < 80
-               ? "bf16 and tf32 products need compute capability 8.0"
-               : nullptr;
+    switch (dtype) {
+    case KERNEL_BF16:
+    case KERNEL_TF32:
+        return device_compute_capability() < 80
+                   ? "bf16 and tf32 products need compute capability 8.0"
+                   : nullptr;
+    case KERNEL_F32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
+    }
+    return nullptr;
 }
 
 /* The same as a row's `unsupported`. */

@@ -106,15 +106,15 @@ inline int embedding_make_plan(const embedding_shape &s, size_t element_bytes, i
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device);
     if (error != cudaSuccess) return error;
-    int64_t slices = row_ceil_div(s.columns, 32 * count);
+    int64_t slices = ceil_div(s.columns, 32 * count);
     int64_t table_rows = s.rows < s.vocabulary ? s.rows : s.vocabulary;
     int64_t slice_bytes = 32 * count * static_cast<int64_t>(element_bytes);
     int64_t fitting = l2_bytes / 2 / (table_rows * slice_bytes);
     int64_t band_slices = fitting < 1 ? 1 : fitting < slices ? fitting : slices;
     int64_t period = s.context == 0 ? 1 : s.context < s.rows ? s.context : s.rows;
-    int64_t groups = row_ceil_div(row_ceil_div(s.rows, period), EMBEDDING_SEQUENCES);
-    int64_t blocks_per_band = row_ceil_div(period * groups * band_slices, EMBEDDING_WARPS);
-    int64_t bands = row_ceil_div(slices, band_slices);
+    int64_t groups = ceil_div(ceil_div(s.rows, period), EMBEDDING_SEQUENCES);
+    int64_t blocks_per_band = ceil_div(period * groups * band_slices, EMBEDDING_WARPS);
+    int64_t bands = ceil_div(slices, band_slices);
     if (bands > INT32_MAX || !row_fits_grid(blocks_per_band) ||
         !row_fits_grid(bands * blocks_per_band) || blocks_per_band > UINT32_MAX / EMBEDDING_WARPS)
         return KERNEL_ERROR_ARGUMENT;

@@ -129,7 +129,7 @@ template <typename T> int scatter(const backward_rows<T> &r, kernel_stream strea
 
 int round_table(const float *sums, void *table, int64_t elements, kernel_stream stream)
 {
-    int64_t blocks = row_ceil_div(elements, EMBEDDING_THREADS);
+    int64_t blocks = ceil_div(elements, EMBEDDING_THREADS);
     if (elements == 0) return KERNEL_OK;
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     round_kernel<<<static_cast<unsigned>(blocks), EMBEDDING_THREADS, 0, stream>>>(
@@ -166,11 +166,24 @@ int run_bf16(const embedding_backward_args &a, float *sums, kernel_stream stream
 
 } // namespace
 
+/* Sums are taken in f32 tables: in the gradients themselves where they are f32. */
+static bool sums_in_place(kernel_dtype dtype)
+{
+    switch (dtype) {
+    case KERNEL_F32:
+    case KERNEL_TF32: return true;
+    case KERNEL_F16:
+    case KERNEL_BF16:
+    case KERNEL_U8: break;
+    }
+    return false;
+}
+
 size_t embedding_atomic_workspace_bytes(const void *args)
 {
     const embedding_backward_args &a = *static_cast<const embedding_backward_args *>(args);
     const embedding_shape &s = a.shape;
-    if (a.dtype == KERNEL_F32 || !embedding_is_valid(s)) return 0;
+    if (sums_in_place(a.dtype) || !embedding_is_valid(s)) return 0;
     size_t row_bytes = s.columns * sizeof(float), rows = s.vocabulary + s.context;
     return rows > SIZE_MAX / row_bytes ? SIZE_MAX : rows * row_bytes;
 }
@@ -182,6 +195,9 @@ int embedding_atomic_run(const void *args, void *workspace, void *, kernel_strea
     switch (a.dtype) {
     case KERNEL_F32: return run_f32(a, stream);
     case KERNEL_BF16: return run_bf16(a, static_cast<float *>(workspace), stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(EMBEDDING_THREADS) naive_kernel(forward_rows<T
 template <typename T> int launch_naive(const forward_rows<T> &r, kernel_stream stream)
 {
     if (r.shape.columns > INT64_MAX / r.shape.rows) return KERNEL_ERROR_ARGUMENT;
-    int64_t blocks = row_ceil_div(r.shape.rows * r.shape.columns, EMBEDDING_THREADS);
+    int64_t blocks = ceil_div(r.shape.rows * r.shape.columns, EMBEDDING_THREADS);
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     naive_kernel<<<static_cast<unsigned>(blocks), EMBEDDING_THREADS, 0, stream>>>(r);
     return cudaGetLastError();
@@ -152,8 +152,11 @@ template <typename Variant> int run(const void *args, kernel_stream stream)
     switch (a.dtype) {
     case KERNEL_F32: return Variant::launch(typed<float>(a), stream);
     case KERNEL_BF16: return Variant::launch(typed<__nv_bfloat16>(a), stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 } // namespace

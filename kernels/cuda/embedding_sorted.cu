@@ -58,7 +58,7 @@ int sort_pairs(void *memory, size_t *bytes, const int32_t *keys, int32_t *sorted
 size_t take(size_t *total, int64_t count, size_t element_bytes)
 {
     size_t offset = *total;
-    *total += row_ceil_div(count * element_bytes, ALIGNMENT) * ALIGNMENT;
+    *total += ceil_div(count * element_bytes, ALIGNMENT) * ALIGNMENT;
     return offset;
 }
 
@@ -338,8 +338,8 @@ struct line_grid {
 
 line_grid make_grid(int64_t lines, int64_t columns, int64_t columns_per_part)
 {
-    int64_t parts = row_ceil_div(columns, columns_per_part);
-    int64_t groups = row_ceil_div(lines, EMBEDDING_WARPS);
+    int64_t parts = ceil_div(columns, columns_per_part);
+    int64_t groups = ceil_div(lines, EMBEDDING_WARPS);
     if (parts > INT32_MAX || !row_fits_grid(groups) || !row_fits_grid(groups * parts))
         return {0, 0, KERNEL_ERROR_ARGUMENT};
     return {static_cast<unsigned>(groups * parts), static_cast<unsigned>(parts), KERNEL_OK};
@@ -366,8 +366,8 @@ int launch_sort(const embedding_backward_args &a, void *workspace, const layout 
                 const arrays &w, kernel_stream stream)
 {
     const embedding_shape &s = a.shape;
-    unsigned row_blocks = static_cast<unsigned>(row_ceil_div(s.rows, EMBEDDING_THREADS));
-    unsigned find_blocks = static_cast<unsigned>(row_ceil_div(s.vocabulary + 1, EMBEDDING_THREADS));
+    unsigned row_blocks = static_cast<unsigned>(ceil_div(s.rows, EMBEDDING_THREADS));
+    unsigned find_blocks = static_cast<unsigned>(ceil_div(s.vocabulary + 1, EMBEDDING_THREADS));
     label_kernel<<<row_blocks, EMBEDDING_THREADS, 0, stream>>>(s, a.tokens, w.keys, w.rows,
                                                                a.error_flag);
     int error = cudaGetLastError();
@@ -448,6 +448,9 @@ int embedding_sorted_run(const void *args, void *workspace, void *, kernel_strea
     switch (a.dtype) {
     case KERNEL_F32: return run<float>(a, workspace, stream);
     case KERNEL_BF16: return run<__nv_bfloat16>(a, workspace, stream);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }

@@ -88,7 +88,7 @@ int prepare_steps(const linear_problem *problems, int count, linear_way way, voi
 {
     ffn_state *s = new (std::nothrow) ffn_state();
     if (!s) return KERNEL_ERROR_MEMORY;
-    int error = linear_error(cublasCreate(&s->handle));
+    int error = cublas_error(cublasCreate(&s->handle));
     for (int i = 0; i < count && !error; i++)
         error = linear_plan_create(s->handle, problems[i], way, &s->steps[i]);
     if (error)

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../random.h"
+#include "ceil_div.cuh"
 
 namespace {
 
@@ -29,26 +30,16 @@ constexpr int TIMED_RUNS = 5;     /* of a candidate; the least counts */
 constexpr float HOPELESS = 1.15f; /* times the best: not timed again */
 constexpr float ONE = 1.0f, ZERO = 0.0f;
 
-/* The libraries' names for the elements and for the arithmetic. */
-struct library_types {
-    cudaDataType_t element;
-    cublasComputeType_t compute;
-};
-
-library_types types_of(kernel_dtype dtype)
-{
-    switch (dtype) {
-    case KERNEL_F16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
-    case KERNEL_BF16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
-    case KERNEL_TF32: return {CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
-    default: return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
-    }
-}
-
 bool has_product(kernel_dtype dtype)
 {
-    return dtype == KERNEL_F32 || dtype == KERNEL_TF32 || dtype == KERNEL_F16 ||
-           dtype == KERNEL_BF16;
+    switch (dtype) {
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_BF16: return true;
+    case KERNEL_U8: break;
+    }
+    return false;
 }
 
 char *align_up(void *memory)
@@ -77,8 +68,9 @@ cublasLtEpilogue_t name_of(linear_epilogue epilogue)
     case LINEAR_GELU_AUX_BIAS: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     case LINEAR_DGELU_BGRAD: return CUBLASLT_EPILOGUE_DGELU_BGRAD;
     case LINEAR_BGRADB: return CUBLASLT_EPILOGUE_BGRADB;
-    default: return CUBLASLT_EPILOGUE_DEFAULT;
+    case LINEAR_PLAIN: break;
     }
+    return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 template <typename T>
@@ -94,14 +86,14 @@ int set_pointers(const linear_plan &plan, const linear_operands &o)
     cublasStatus_t status = set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
     if (status == CUBLAS_STATUS_SUCCESS && uses_aux(plan.problem.epilogue))
         status = set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.aux);
-    return linear_error(status);
+    return cublas_error(status);
 }
 
 int describe_operation(linear_plan *plan)
 {
     const linear_problem &p = plan->problem;
     cublasStatus_t status =
-        cublasLtMatmulDescCreate(&plan->operation, types_of(p.dtype).compute, CUDA_R_32F);
+        cublasLtMatmulDescCreate(&plan->operation, cublas_types_of(p.dtype).compute, CUDA_R_32F);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, p.op_a);
     if (status == CUBLAS_STATUS_SUCCESS)
@@ -110,13 +102,13 @@ int describe_operation(linear_plan *plan)
         status = set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, name_of(p.epilogue));
     if (status == CUBLAS_STATUS_SUCCESS && plan->fused && uses_aux(p.epilogue))
         status = set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.m);
-    return linear_error(status);
+    return cublas_error(status);
 }
 
 cublasStatus_t create_layout(cublasLtMatrixLayout_t *layout, kernel_dtype dtype, int64_t rows,
                              int64_t columns)
 {
-    return cublasLtMatrixLayoutCreate(layout, types_of(dtype).element,
+    return cublasLtMatrixLayoutCreate(layout, cublas_types_of(dtype).element,
                                       static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
                                       rows);
 }
@@ -131,7 +123,7 @@ int describe(linear_plan *plan)
     if (status == CUBLAS_STATUS_SUCCESS)
         status = create_layout(&plan->b, p.dtype, rows_b, p.k + p.n - rows_b);
     if (status == CUBLAS_STATUS_SUCCESS) status = create_layout(&plan->d, p.dtype, p.m, p.n);
-    return linear_error(status);
+    return cublas_error(status);
 }
 
 /* ---- running -------------------------------------------------------------------- */
@@ -142,7 +134,7 @@ int run_lt(cublasLtHandle_t lt, const linear_plan &plan, const linear_operands &
     bool adds_c = plan.problem.adds_c;
     int error = set_pointers(plan, o);
     if (error) return error;
-    return linear_error(cublasLtMatmul(lt, plan.operation, &ONE, o.a, plan.a, o.b, plan.b,
+    return cublas_error(cublasLtMatmul(lt, plan.operation, &ONE, o.a, plan.a, o.b, plan.b,
                                        adds_c ? &ONE : &ZERO, adds_c ? o.c : o.d, plan.d, o.d,
                                        plan.d, &plan.algorithm, workspace, LT_WORKSPACE_BYTES,
                                        stream));
@@ -153,10 +145,10 @@ int run_lt(cublasLtHandle_t lt, const linear_plan &plan, const linear_operands &
 int run_gemm(cublasHandle_t handle, const linear_problem &p, const linear_operands &o,
              kernel_stream stream)
 {
-    library_types types = types_of(p.dtype);
+    cublas_types types = cublas_types_of(p.dtype);
     cublasStatus_t status = cublasSetStream(handle, stream);
-    if (status != CUBLAS_STATUS_SUCCESS) return linear_error(status);
-    return linear_error(cublasGemmEx_64(handle, p.op_a, p.op_b, p.m, p.n, p.k, &ONE, o.a,
+    if (status != CUBLAS_STATUS_SUCCESS) return cublas_error(status);
+    return cublas_error(cublasGemmEx_64(handle, p.op_a, p.op_b, p.m, p.n, p.k, &ONE, o.a,
                                         types.element, leading_a(p), o.b, types.element,
                                         leading_b(p), &ZERO, o.d, types.element, p.m, types.compute,
                                         CUBLAS_GEMM_DEFAULT));
@@ -179,16 +171,12 @@ int run_epilogue(const linear_problem &p, const linear_operands &o, void *partia
         return linear_column_sum(p.dtype, p.n, p.m, o.d, o.bias, partials, stream);
     case LINEAR_BGRADB:
         return linear_column_sum(p.dtype, p.k, p.n, o.b, o.bias, partials, stream);
-    default: return KERNEL_OK;
+    case LINEAR_PLAIN: break;
     }
+    return KERNEL_OK;
 }
 
 } // namespace
-
-int linear_error(cublasStatus_t status)
-{
-    return status == CUBLAS_STATUS_SUCCESS ? KERNEL_OK : KERNEL_ERROR_CUBLAS + status;
-}
 
 linear_problem linear_forward(kernel_dtype dtype, int64_t tokens, int64_t in, int64_t out,
                               linear_epilogue epilogue, bool adds_c)
@@ -252,7 +240,7 @@ int allocate(trial *t, const linear_problem &p)
     size_t element = kernel_dtype_bytes(p.dtype);
     int64_t a = p.m * p.k, b = p.k * p.n, d = p.m * p.n, bias = p.m > p.n ? p.m : p.n;
     int64_t per_line = static_cast<int64_t>(ALIGNMENT / element);
-    auto padded = [&](int64_t count) { return (count + per_line - 1) / per_line * per_line; };
+    auto padded = [&](int64_t count) { return ceil_div(count, per_line) * per_line; };
     int64_t count = padded(a) + padded(b) + 3 * padded(d) + bias;
     cudaError_t error = cudaMalloc(&t->memory, static_cast<size_t>(count) * element);
     if (error == cudaSuccess) error = cudaMalloc(&t->workspace, linear_workspace_bytes(bias));
@@ -335,7 +323,7 @@ int propose(cublasLtHandle_t lt, const linear_plan &plan,
     cublasLtMatmulPreference_t preference;
     *count = 0;
     cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference);
-    if (status != CUBLAS_STATUS_SUCCESS) return linear_error(status);
+    if (status != CUBLAS_STATUS_SUCCESS) return cublas_error(status);
     const uint64_t workspace_bytes = LT_WORKSPACE_BYTES;
     const uint32_t operand_alignment = 16; /* what linear_operands promises */
     status = cublasLtMatmulPreferenceSetAttribute(preference,
@@ -352,7 +340,7 @@ int propose(cublasLtHandle_t lt, const linear_plan &plan,
         cublasLtMatmulAlgoGetHeuristic(lt, plan.operation, plan.a, plan.b, plan.d, plan.d,
                                        preference, CANDIDATES, results, count);
     cublasLtMatmulPreferenceDestroy(preference);
-    return linear_error(status);
+    return cublas_error(status);
 }
 
 /* What is best so far. */
@@ -410,7 +398,7 @@ int choose_by_timing(cublasHandle_t handle, const linear_problem &problem, choic
     if (!error) error = try_way(handle, t, problem, false, best);
     trial_end(&t);
     if (error) return error;
-    return best->milliseconds < INFINITY ? KERNEL_OK : linear_error(CUBLAS_STATUS_NOT_SUPPORTED);
+    return best->milliseconds < INFINITY ? KERNEL_OK : cublas_error(CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 /* What was chosen for a problem stays chosen in this process: a block's parts,

@@ -25,11 +25,10 @@
 #ifndef LINEAR_CUH
 #define LINEAR_CUH
 
-#include <cublasLt.h>
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include "../kernel.h"
+#include "cublas.cuh"
 
 /* What happens to the product p. bias and aux are the operands' members. */
 enum linear_epilogue {
@@ -93,8 +92,6 @@ size_t linear_workspace_bytes(int64_t width);
 /* Enqueues the step. */
 int linear_run(cublasHandle_t handle, const linear_plan &plan, const linear_operands &operands,
                void *workspace, kernel_stream stream);
-
-int linear_error(cublasStatus_t status);
 
 /* ---- the separate kernels (linear_epilogue.cu) ---------------------------- */
 

@@ -16,6 +16,7 @@
 #include <cuda_fp16.h>
 #include <float.h>
 
+#include "ceil_div.cuh"
 #include "linear.cuh"
 
 namespace {
@@ -203,7 +204,7 @@ int launch_map(Operation operation, int64_t rows, int64_t columns, kernel_stream
     int64_t multiprocessors, vectors = rows * columns;
     int error = multiprocessor_count(&multiprocessors);
     if (error) return error;
-    int64_t needed = (vectors + THREADS - 1) / THREADS, most = multiprocessors * BLOCKS_PER_SM;
+    int64_t needed = ceil_div(vectors, THREADS), most = multiprocessors * BLOCKS_PER_SM;
     int64_t blocks = needed < most ? needed : most;
     column_walk walk = {static_cast<unsigned>(columns),
                         static_cast<unsigned>(blocks * THREADS % columns)};
@@ -277,7 +278,7 @@ template <typename T, int N>
 int launch_column_sum(int64_t rows, int64_t width, const void *matrix, void *total, float *partial,
                       kernel_stream stream)
 {
-    column_sum_shape s = {rows, (rows + ROW_CHUNKS - 1) / ROW_CHUNKS,
+    column_sum_shape s = {rows, ceil_div(rows, ROW_CHUNKS),
                           static_cast<unsigned>(width / N),
                           static_cast<unsigned>((width / N + 31) / 32)};
     int64_t chunks = (rows + s.chunk_rows - 1) / s.chunk_rows;
@@ -286,7 +287,7 @@ int launch_column_sum(int64_t rows, int64_t width, const void *matrix, void *tot
         s, static_cast<const lanes<T, N> *>(matrix), partial);
     cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess) return error;
-    unsigned total_blocks = static_cast<unsigned>((width + THREADS - 1) / THREADS);
+    unsigned total_blocks = static_cast<unsigned>(ceil_div(width, THREADS));
     column_total_kernel<<<total_blocks, THREADS, 0, stream>>>(partial, chunks, width,
                                                               static_cast<T *>(total));
     return cudaGetLastError();
@@ -305,6 +306,7 @@ bool is_valid(int64_t rows, int64_t width)
 template <typename T, typename Function>
 int choose_lanes(int64_t width, const Function &function)
 {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "lanes are converted to and from f32");
     return width % LANES<T> == 0 ? function.template run<T, LANES<T>>()
                                  : function.template run<T, 1>();
 }
@@ -318,8 +320,9 @@ int choose(kernel_dtype dtype, int64_t rows, int64_t width, const Function &func
     case KERNEL_TF32: return choose_lanes<float>(width, function);
     case KERNEL_F16: return choose_lanes<__half>(width, function);
     case KERNEL_BF16: return choose_lanes<__nv_bfloat16>(width, function);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 template <typename T, int N>

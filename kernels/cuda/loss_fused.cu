@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(BACKWARD_THREADS) backward_kernel(loss_rows<T>
 
 template <typename T> int launch_backward(const loss_rows<T> &r, kernel_stream stream)
 {
-    int64_t pieces = row_ceil_div(row_ceil_div(r.classes, ROW_PER_16_BYTES<T>), PIECE_ACCESSES);
+    int64_t pieces = ceil_div(ceil_div(r.classes, ROW_PER_16_BYTES<T>), PIECE_ACCESSES);
     if (!row_fits_grid(r.rows * pieces)) return KERNEL_ERROR_ARGUMENT;
     backward_kernel<T><<<static_cast<unsigned>(r.rows * pieces), BACKWARD_THREADS, 0, stream>>>(
         r, static_cast<unsigned>(pieces));

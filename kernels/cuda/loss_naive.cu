@@ -73,7 +73,7 @@ int launch_log_softmax(const loss_rows<T> &r, float *log_softmax, float *lse, ke
 template <typename T>
 int launch_pick(const loss_rows<T> &r, const float *log_softmax, kernel_stream stream)
 {
-    int64_t blocks = row_ceil_div(r.rows, THREADS);
+    int64_t blocks = ceil_div(r.rows, THREADS);
     pick_kernel<T><<<static_cast<unsigned>(blocks), THREADS, 0, stream>>>(r, log_softmax);
     return cudaGetLastError();
 }

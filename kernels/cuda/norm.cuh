@@ -80,8 +80,11 @@ template <typename Args, typename Run> int norm_dispatch(const Args &args, Run r
     switch (args.dtype) {
     case KERNEL_F32: return run(norm_typed<float>(args));
     case KERNEL_BF16: return run(norm_typed<__nv_bfloat16>(args));
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 /* The naive kernels for rows that are too wide for the registers. */

@@ -116,7 +116,7 @@ template <typename T> int norm_naive_forward(const norm_forward_rows<T> &r, kern
 
 template <typename T> int norm_naive_backward(const norm_backward_rows<T> &r, kernel_stream stream)
 {
-    int64_t column_blocks = row_ceil_div(r.width, COLUMN_THREADS);
+    int64_t column_blocks = ceil_div(r.width, COLUMN_THREADS);
     if (!row_fits_grid(r.rows) || !row_fits_grid(column_blocks)) return KERNEL_ERROR_ARGUMENT;
     backward_rows_kernel<T><<<static_cast<unsigned>(r.rows), THREADS, 0, stream>>>(r);
     cudaError_t error = cudaGetLastError();

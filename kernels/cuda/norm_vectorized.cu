@@ -176,7 +176,7 @@ template <typename T, int COUNT, int ROW_THREADS, int ACCESSES>
 int launch_forward(const norm_forward_rows<T> &r, kernel_stream stream)
 {
     constexpr int BLOCK_ROWS = BLOCK_THREADS<ROW_THREADS> / ROW_THREADS;
-    int64_t blocks = row_ceil_div(r.rows, BLOCK_ROWS);
+    int64_t blocks = ceil_div(r.rows, BLOCK_ROWS);
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     forward_kernel<T, COUNT, ROW_THREADS, ACCESSES>
         <<<static_cast<unsigned>(blocks), BLOCK_THREADS<ROW_THREADS>, 0, stream>>>(r);
@@ -388,7 +388,7 @@ template <typename T>
 int launch_sum(const norm_backward_rows<T> &r, const float *partials, int partial_rows,
                kernel_stream stream)
 {
-    int64_t column_blocks = row_ceil_div(r.width, 32), blocks = column_blocks * (r.dbias ? 2 : 1);
+    int64_t column_blocks = ceil_div(r.width, 32), blocks = column_blocks * (r.dbias ? 2 : 1);
     sum_partials_kernel<T><<<static_cast<unsigned>(blocks), SUM_WARPS * 32, 0, stream>>>(
         r, partials, partial_rows, static_cast<int>(column_blocks));
     return cudaGetLastError();
@@ -485,6 +485,9 @@ size_t norm_vectorized_backward_workspace_bytes(const void *args)
     switch (a.dtype) {
     case KERNEL_F32: return partial_bytes(norm_typed<float>(a));
     case KERNEL_BF16: return partial_bytes(norm_typed<__nv_bfloat16>(a));
-    default: return 0;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return 0;
 }

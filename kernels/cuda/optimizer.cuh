@@ -121,8 +121,11 @@ int optimizer_dispatch(const Args &args, More... more)
     switch (args.dtype) {
     case KERNEL_F32: return Variant::template run<float>(args, more...);
     case KERNEL_BF16: return Variant::template run<__nv_bfloat16>(args, more...);
-    default: return KERNEL_ERROR_ARGUMENT;
+    case KERNEL_TF32:
+    case KERNEL_F16:
+    case KERNEL_U8: break;
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 /* ---- slices ------------------------------------------------------------ */
@@ -166,7 +169,7 @@ inline int optimizer_head(const optimizer_tensor &t, size_t element_bytes, int e
 inline int64_t optimizer_slice_count(const optimizer_tensor &t, int head)
 {
     if (t.count <= head) return t.count > 0;
-    return (head > 0) + row_ceil_div(t.count - head, OPTIMIZER_SLICE);
+    return (head > 0) + ceil_div(t.count - head, OPTIMIZER_SLICE);
 }
 
 inline __host__ __device__ float *optimizer_advance(float *pointer, int64_t elements)

@@ -251,7 +251,7 @@ struct norm_multi_tensor {
 /* At most: a head is one slice more. */
 int64_t most_slices(const optimizer_tensor &t)
 {
-    return row_ceil_div(t.count, OPTIMIZER_SLICE) + 1;
+    return ceil_div(t.count, OPTIMIZER_SLICE) + 1;
 }
 
 int make_gradient_table(const void *args, void **state)
@@ -318,7 +318,7 @@ scale_table_kernel(const optimizer_tensor *slices, const float *scale)
 template <typename T>
 int scale_tensor(const optimizer_tensor &t, const float *scale, kernel_stream stream)
 {
-    int64_t blocks = row_ceil_div(t.count, OPTIMIZER_THREADS);
+    int64_t blocks = ceil_div(t.count, OPTIMIZER_THREADS);
     if (blocks == 0) return KERNEL_OK;
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     scale_tensor_kernel<<<static_cast<unsigned>(blocks), OPTIMIZER_THREADS, 0, stream>>>(

@@ -102,7 +102,7 @@ struct launcher {
 
     template <typename Operation> void operator()(Operation operation)
     {
-        int64_t blocks = row_ceil_div(count, OPTIMIZER_THREADS);
+        int64_t blocks = ceil_div(count, OPTIMIZER_THREADS);
         if (!row_fits_grid(blocks)) error = KERNEL_ERROR_ARGUMENT;
         if (error || count == 0) return;
         elementwise_kernel<<<static_cast<unsigned>(blocks), OPTIMIZER_THREADS, 0, stream>>>(

@@ -73,10 +73,13 @@ int copy_out(const fill &f, kernel_dtype dtype, int64_t count, void *dst)
     case KERNEL_F16: return convert<__half>(static_cast<float *>(f.chunk), count, dst, f.stream);
     case KERNEL_BF16:
         return convert<__nv_bfloat16>(static_cast<float *>(f.chunk), count, dst, f.stream);
-    default:
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8:
         return cudaMemcpyAsync(dst, f.chunk, count * kernel_dtype_bytes(dtype),
                                cudaMemcpyDeviceToDevice, f.stream);
     }
+    return KERNEL_ERROR_ARGUMENT;
 }
 
 int generate_chunk(const fill &f, kernel_dtype dtype, float mean, float stddev)

@@ -10,6 +10,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "ceil_div.cuh"
+
 /* Of `blocks` as many as a multiprocessor has threads for: 2048 on 8.0, 9.0 and
  * 10.0, 1024 on 7.5, 1536 on the others. For __launch_bounds__, which takes no more. */
 constexpr int row_resident_blocks(int threads, int blocks)
@@ -176,11 +178,6 @@ __device__ __forceinline__ Value row_reduce_block(Value value, Operation operati
 inline bool row_fits_grid(int64_t blocks)
 {
     return blocks <= INT32_MAX;
-}
-
-inline int64_t row_ceil_div(int64_t value, int64_t divisor)
-{
-    return (value + divisor - 1) / divisor;
 }
 
 #endif

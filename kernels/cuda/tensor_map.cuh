@@ -31,6 +31,20 @@ struct tensor_4d {
     int64_t strides[3];
 };
 
+/* The library's name of a 16-bit dtype; false for the others, whose boxes would
+ * have other sizes. */
+inline bool tensor_map_type(kernel_dtype dtype, CUtensorMapDataType *type)
+{
+    switch (dtype) {
+    case KERNEL_F16: *type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16; return true;
+    case KERNEL_BF16: *type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16; return true;
+    case KERNEL_F32:
+    case KERNEL_TF32:
+    case KERNEL_U8: break;
+    }
+    return false;
+}
+
 /* Boxes of 64 innermost elements, so 128 bytes, by `rows` (at most 256) of the
  * second dimension, in shared memory as rows of 128 bytes with the 128-byte
  * swizzle. Returns a kernel error code. */
@@ -42,8 +56,8 @@ inline int tensor_map_encode(CUtensorMap *map, const tensor_4d &tensor, kernel_d
     cuuint64_t pitches[3];
     for (int i = 0; i < 3; i++) pitches[i] = static_cast<cuuint64_t>(tensor.strides[i]) * 2;
     const cuuint32_t box[4] = {64, rows, 1, 1}, every[4] = {1, 1, 1, 1};
-    const CUtensorMapDataType type = dtype == KERNEL_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    CUtensorMapDataType type;
+    if (!tensor_map_type(dtype, &type)) return KERNEL_ERROR_ARGUMENT;
     CUresult result =
         encode(map, type, 4, const_cast<void *>(tensor.data), tensor.sizes, pitches, box, every,
                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
