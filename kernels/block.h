@@ -17,6 +17,7 @@
 #define BLOCK_H
 
 #include "kernel.h"
+#include "part.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -109,6 +110,48 @@ typedef enum block_backward_part {
 
 enum { BLOCK_WHOLE = -1 }; /* as a part: all of them */
 
+/* ---- the block as data --------------------------------------------------------- */
+
+/* What a part reads or writes: a block_activation, or one of these. */
+typedef int block_value;
+enum { BLOCK_X = BLOCK_ACTIVATIONS, BLOCK_Y, BLOCK_NOTHING };
+
+/* A forward part: output = part of (input). Its sizes are those of the values.
+ * Of a PART_NORM, mean and rstd follow the output. A PART_SPLIT's output is the
+ * first of three. */
+typedef struct block_forward_row {
+    const char *name; /* as in the CSV */
+    part_kind kind;
+    block_value input, output;
+    block_parameter weight; /* of norms and layers; its bias follows */
+    block_value residual;   /* of layers: added to the output, or BLOCK_NOTHING */
+    block_value pre;        /* of layers: what GELU gets, BLOCK_NOTHING without GELU */
+} block_forward_row;
+
+/* A backward part: which of the gradients of which forward part. All else
+ * follows from that part: gradients have their values' places, a norm's includes
+ * the one that came past it by the residual, a layer behind GELU hands its
+ * gradient to GELU's input and to the bias in that. */
+typedef struct block_backward_row {
+    const char *name;
+    part_kind kind;
+    block_forward_part of;
+} block_backward_row;
+
+extern const block_forward_row block_forward_rows[BLOCK_FORWARD_PARTS];
+extern const block_backward_row block_backward_rows[BLOCK_BACKWARD_PARTS];
+
+/* How attention finds its heads. in_place: in the rows of QKV, and its results
+ * go to those of MERGED; there are no parts that split and merge. Else by
+ * themselves, head_dim wide: the block's own or padded. */
+typedef struct block_layout {
+    int in_place;
+    int64_t head_dim;
+} block_layout;
+
+/* By themselves, at the block's own width. */
+block_layout block_own_layout(const block_shape *shape);
+
 /* Memory of the counts below, device memory aligned to 16 bytes. activations
  * are written, and are what a backward pass by the variant of the same name
  * reads; activations[BLOCK_PRE] is NULL where none will follow, and then not
@@ -137,6 +180,25 @@ typedef struct block_backward_args {
     void *parameter_gradients[BLOCK_PARAMETERS];
     void *x_gradient;
 } block_backward_args;
+
+/* A part, 0 <= index, with the memory that args name, any of it NULL: bytes and
+ * operations do not depend on it. The shape is valid. */
+part_args block_forward_describe(const block_forward_args *args, int index,
+                                 const block_layout *layout);
+part_args block_backward_describe(const block_backward_args *args, int index,
+                                  const block_layout *layout);
+
+/* What a part writes, as sets of bits by index. */
+typedef struct block_outputs {
+    unsigned activations, gradients, parameter_gradients;
+    int y, x_gradient; /* flags */
+} block_outputs;
+
+block_outputs block_forward_outputs(int part, int in_place);
+block_outputs block_backward_outputs(int part, int in_place);
+
+/* Each dimension at least 1, heads divide width, and rows can be counted. */
+int block_is_valid(const block_shape *shape);
 
 /* Elements; 0 for a shape that is not valid. block_gradient_count is 0 where
  * there is no gradient. */

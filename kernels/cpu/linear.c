@@ -160,7 +160,7 @@ void linear_layer_forward(const linear_layer *l, const void *x, const void *weig
 {
     l->multiply(l->tokens, l->out, l->in, linear_rows(x, l->dtype, l->in),
                 linear_transposed(weight, l->dtype, l->in), l->product, l->panels);
-    for (int64_t i = 0; i < l->tokens; i++)
+    for (int64_t i = 0; bias && i < l->tokens; i++)
         add_elements(bias, l->dtype, l->out, l->product + i * l->out);
     if (residual) add_elements(residual, l->dtype, l->tokens * l->out, l->product);
     kernel_from_f32(l->product, l->dtype, l->tokens * l->out, y);

@@ -49,7 +49,7 @@ typedef struct linear_layer {
     float *panels, *product;
 } linear_layer;
 
-/* residual [tokens, out] is added; NULL: none. */
+/* bias [out] and residual [tokens, out] are added; NULL: none. */
 void linear_layer_forward(const linear_layer *l, const void *x, const void *weight,
                           const void *bias, const void *residual, void *y);
 

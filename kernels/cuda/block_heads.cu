@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(THREADS) heads_kernel(typed_move<T, N> m)
 }
 
 template <typename T, int N>
-int launch(const block_heads &b, kernel_stream stream)
+int launch(const part_heads &b, kernel_stream stream)
 {
     auto of = [](void *memory) { return static_cast<lanes<T, N> *>(memory); };
     typed_move<T, N> m = {static_cast<unsigned>(b.tokens),
@@ -84,7 +84,7 @@ int launch(const block_heads &b, kernel_stream stream)
 
 /* Vectors of 16 bytes where each head starts with one. */
 template <typename T>
-int choose_lanes(const block_heads &b, kernel_stream stream)
+int choose_lanes(const part_heads &b, kernel_stream stream)
 {
     constexpr int LANES = 16 / sizeof(T);
     bool whole = b.head_dim % LANES == 0 && b.padded_dim % LANES == 0;
@@ -94,7 +94,7 @@ int choose_lanes(const block_heads &b, kernel_stream stream)
 } // namespace
 
 /* A grid's blocks and a row's elements are 32-bit numbers. */
-int block_move_heads(const block_heads &b, kernel_stream stream)
+int block_move_heads(const part_heads &b, kernel_stream stream)
 {
     if (b.tokens > INT32_MAX / b.batch) return KERNEL_ERROR_ARGUMENT;
     if (b.padded_dim > INT32_MAX / (3 * b.heads)) return KERNEL_ERROR_ARGUMENT;
