@@ -155,7 +155,10 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(BUILD)/suites/suite.o $(BUILD)/suites/once.o $(BUILD)/suites/parallel.o $(BUILD)/libkernels.a
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite once part_check part_check_heads parallel) \
+  $(BUILD)/libkernels.a
+# The other files of a suite: its name, an underscore, what is in them.
+SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c))
 
 define SUITE_RULES
 compile-$(1):
@@ -178,7 +181,7 @@ race-$(1): compile-$(1)
 	$$(RACE_ENVIRONMENT) \
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
-$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(SUITE_LINKS)
+$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(SUITE_LINKS)
 	$$(LINK)
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
@@ -243,10 +246,12 @@ $(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/lib
 	  -lcmocka -lm
 
 # Suites with their tables of variants turned around.
-$(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/test_moved_rows.c build/cpu/libkernels.a
+$(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/test_moved_rows.c $(wildcard suites/*.c) \
+  build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 '-DSUITE_FILE="../suites/$*.c"' \
-	  '-DSHAPE="$(SHAPE_$*)"' -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a -lcmocka -lm
+	  '-DSHAPE="$(SHAPE_$*)"' -pthread -o $@ $< $(wildcard suites/$*_*.c) \
+	  suites/part_check.c suites/part_check_heads.c build/cpu/libkernels.a -lcmocka -lm
 
 # The CPU's kernels, also when the backend is CUDA.
 ifneq ($(BACKEND),cpu)
