@@ -219,7 +219,7 @@ $(BUILD)/flags: FORCE
 
 # Kernels on the CPU against their oracles, what suites share: tests/test_<name>.c.
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
-  optimizer parallel suite_optimizer suite_ceilings
+  optimizer parallel part suite_block suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
 HEADER_TESTS := statistics csv command_line engine verification samples host rows table
 TESTS := build/tests
