@@ -6,7 +6,9 @@
  * argument struct, the bytes and operations of a shape, and one table of
  * variants per backend. A new variant is one run function and one table row.
  *
- * Kernels know nothing of measuring: they enqueue work and return.
+ * Kernels know nothing of measuring: they enqueue work and return. What chooses
+ * between a library's algorithms by timing them does so in prepare, in a file of
+ * its own (cuda/linear_tuner.cu), and reports nothing.
  */
 #ifndef KERNEL_H
 #define KERNEL_H

@@ -1,6 +1,6 @@
 /*
- * attention.c - the attention suite: the forward and the backward pass, naive
- * (the scores are written to memory) against tiled (they never are).
+ * attention.c - the attention suite: the forward and the backward pass, by
+ * variants that write the scores to memory and by those that never do.
  */
 #include "once.h"
 #include "suite.h"

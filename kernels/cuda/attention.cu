@@ -21,26 +21,29 @@ static const char *cublas_unsupported(const void *args)
     return reason ? reason : device_products_unsupported<attention_forward_args>(args);
 }
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "scores in memory; three kernels on CUDA cores", FLOATS, 75, 1,
-     attention_forward_is_strided, attention_naive_workspace_bytes, nullptr, nullptr,
-     attention_naive_run},
-    {"naive_cublas", "scores in memory; cuBLAS, softmax, cuBLAS",
-     FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), 75, 1, cublas_unsupported,
-     attention_cublas_workspace_bytes, attention_cublas_prepare, attention_cublas_release,
-     attention_cublas_run},
-    {"tiled", "online softmax in one kernel on CUDA cores", FLOATS, 75, 1,
-     attention_tiled_unsupported, nullptr, nullptr, nullptr, attention_tiled_run},
-    {"mma", "online softmax in one kernel on tensor cores (mma.sync)", HALVES, 80, 1,
-     attention_mma_unsupported, nullptr, nullptr, nullptr, attention_mma_run},
-    {"mma_short", "up to 128 tokens: all keys at once on tensor cores (mma.sync)", HALVES, 80, 1,
-     attention_short_unsupported, nullptr, nullptr, nullptr, attention_short_run},
-    {"wgmma", "online softmax overlapped with warpgroup products (wgmma), loads by TMA", HALVES,
-     90, 1, attention_wgmma_unsupported, nullptr, attention_wgmma_prepare, attention_wgmma_release,
-     attention_wgmma_run},
+    {.name = "naive", .note = "scores in memory; three kernels on CUDA cores", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .workspace_bytes = attention_naive_workspace_bytes, .run = attention_naive_run},
+    {.name = "naive_cublas", .note = "scores in memory; cuBLAS, softmax, cuBLAS",
+     .dtypes = FLOATS | KERNEL_DTYPE_BIT(KERNEL_TF32), .min_compute_capability = 75,
+     .deterministic = 1, .unsupported = cublas_unsupported,
+     .workspace_bytes = attention_cublas_workspace_bytes, .prepare = attention_cublas_prepare,
+     .release = attention_cublas_release, .run = attention_cublas_run},
+    {.name = "tiled", .note = "online softmax in one kernel on CUDA cores", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .unsupported = attention_tiled_unsupported,
+     .run = attention_tiled_run},
+    {.name = "mma", .note = "online softmax in one kernel on tensor cores (mma.sync)",
+     .dtypes = HALVES, .min_compute_capability = 80, .deterministic = 1,
+     .unsupported = attention_mma_unsupported, .run = attention_mma_run},
+    {.name = "mma_short", .note = "up to 128 tokens: all keys at once on tensor cores (mma.sync)",
+     .dtypes = HALVES, .min_compute_capability = 80, .deterministic = 1,
+     .unsupported = attention_short_unsupported, .run = attention_short_run},
+    {.name = "wgmma",
+     .note = "online softmax overlapped with warpgroup products (wgmma), loads by TMA",
+     .dtypes = HALVES, .min_compute_capability = 90, .deterministic = 1,
+     .unsupported = attention_wgmma_unsupported, .prepare = attention_wgmma_prepare,
+     .release = attention_wgmma_release, .run = attention_wgmma_run},
 };
 
 extern "C" const kernel_table attention_forward_cuda = {forward_rows,

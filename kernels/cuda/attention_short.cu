@@ -19,9 +19,9 @@
  * are batch, heads and row blocks, because a division takes longer to find a
  * block's place than a multiplication.
  *
- * Bound by those latencies, at hundreds of heads by the K and V that each row
- * block fetches anew from the L2 cache. A launch of it for a single token takes
- * three quarters of the time that 48 heads of 128 tokens take on an H100.
+ * Bound by those latencies: a launch of it for a single token takes most of the
+ * time that tens of heads of 128 tokens take. At hundreds of heads by the K and V
+ * that each row block fetches anew from the L2 cache.
  */
 #include "attention_mma.cuh"
 

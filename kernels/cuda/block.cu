@@ -15,7 +15,7 @@
  * 3. graph    best, captured once into a CUDA graph. At 512 tokens the parts
  *             take microseconds and the gaps between their launches count. (A
  *             second branch of the graph that prefetched the weights into the
- *             L2 cache made both passes slower there, by 4 to 11 %.)
+ *             L2 cache made both passes slower there.)
  *
  * Teaches what fusing is worth in a whole: counting operands, a forward pass of
  * `best` moves 26 widths a token beside the weights, `unfused` 56 and its scores,

@@ -64,16 +64,16 @@ template <typename T, int N>
 int launch(const part_heads &b, kernel_stream stream)
 {
     auto of = [](void *memory) { return static_cast<lanes<T, N> *>(memory); };
-    typed_move<T, N> m = {static_cast<unsigned>(b.tokens),
-                          static_cast<unsigned>(b.heads),
-                          static_cast<unsigned>(b.head_dim / N),
-                          static_cast<unsigned>(b.padded_dim / N),
-                          static_cast<unsigned>(b.parts),
-                          b.first_factor,
-                          of(b.rows),
-                          of(b.heads_of[0]),
-                          of(b.heads_of[1]),
-                          of(b.heads_of[2])};
+    typed_move<T, N> m = {.tokens = static_cast<unsigned>(b.tokens),
+                          .heads = static_cast<unsigned>(b.heads),
+                          .dim = static_cast<unsigned>(b.head_dim / N),
+                          .padded_dim = static_cast<unsigned>(b.padded_dim / N),
+                          .parts = static_cast<unsigned>(b.parts),
+                          .first_factor = b.first_factor,
+                          .rows = of(b.rows),
+                          .first = of(b.heads_of[0]),
+                          .second = of(b.heads_of[1]),
+                          .third = of(b.heads_of[2])};
     unsigned blocks = static_cast<unsigned>(b.batch * b.tokens);
     if (b.splits)
         heads_kernel<T, N, true><<<blocks, THREADS, 0, stream>>>(m);

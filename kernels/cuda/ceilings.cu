@@ -370,14 +370,15 @@ constexpr shape_name SHAPES[] = {
 
 constexpr kernel_variant row(int shape, unsigned dtypes, run_function *run)
 {
-    return {SHAPES[shape].name, SHAPES[shape].note, dtypes, 75, 1, nullptr, nullptr, nullptr,
-            nullptr, run};
+    return {.name = SHAPES[shape].name, .note = SHAPES[shape].note, .dtypes = dtypes,
+            .min_compute_capability = 75, .deterministic = 1, .run = run};
 }
 
 constexpr kernel_variant read_row(int shape, run_function *run)
 {
-    return {SHAPES[shape].name, SHAPES[shape].note, BYTES, 75, 1, nullptr, nullptr, prepare_sum,
-            release_sum, run};
+    return {.name = SHAPES[shape].name, .note = SHAPES[shape].note, .dtypes = BYTES,
+            .min_compute_capability = 75, .deterministic = 1, .prepare = prepare_sum,
+            .release = release_sum, .run = run};
 }
 
 const kernel_variant read_rows[] = {
@@ -393,9 +394,6 @@ const kernel_variant triad_rows[] = {
     row(0, WORDS, run_triad<resident>), row(1, WORDS, run_triad<resident8>),
     row(2, WORDS, run_triad<onepass>), row(3, WORDS, run_triad<streaming>)};
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 const kernel_variant gemm_rows[] = {
     {"cublas", "cublasGemmEx, default algorithm", PRODUCTS, 75, 1,
      device_products_unsupported<ceilings_gemm_args>, gemm_workspace_bytes,

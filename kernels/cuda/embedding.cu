@@ -14,21 +14,22 @@
 
 static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "a thread an element", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
-     embedding_naive_run},
-    {"vectorized", "512 bytes of four rows a warp, columns in bands that fit the cache", FLOATS, 75,
-     1, nullptr, nullptr, nullptr, nullptr, embedding_vectorized_run},
+    {.name = "naive", .note = "a thread an element", .dtypes = FLOATS, .min_compute_capability = 75,
+     .deterministic = 1, .run = embedding_naive_run},
+    {.name = "vectorized",
+     .note = "512 bytes of four rows a warp, columns in bands that fit the cache", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .run = embedding_vectorized_run},
 };
 
 static const kernel_variant backward_rows[] = {
-    {"atomic", "f32 atomic additions into zeroed tables", FLOATS, 75, 0, nullptr,
-     embedding_atomic_workspace_bytes, nullptr, nullptr, embedding_atomic_run},
-    {"sorted", "rows sorted by token, each table row summed in order and written once", FLOATS, 75,
-     1, nullptr, embedding_sorted_workspace_bytes, nullptr, nullptr, embedding_sorted_run},
+    {.name = "atomic", .note = "f32 atomic additions into zeroed tables", .dtypes = FLOATS,
+     .min_compute_capability = 75, .workspace_bytes = embedding_atomic_workspace_bytes,
+     .run = embedding_atomic_run},
+    {.name = "sorted",
+     .note = "rows sorted by token, each table row summed in order and written once",
+     .dtypes = FLOATS, .min_compute_capability = 75, .deterministic = 1,
+     .workspace_bytes = embedding_sorted_workspace_bytes, .run = embedding_sorted_run},
 };
 
 extern "C" {

@@ -11,12 +11,10 @@
  *                cache (embedding.cuh): a token that comes again is a cache
  *                hit, so memory sees each row once. Stores are marked to be
  *                evicted first, so that they do not push the table out. (Loads
- *                marked to be evicted last are 1 % faster at the largest shape
- *                and 9 to 15 % at small ones: but such lines can outlive the
- *                flush between two samples, so what that measures is not a cold
- *                cache.) Bound by memory: the distinct rows read and out written;
- *                reaches 0.89 of a copy's bandwidth on an H100, where it reads
- *                512 bytes at a time, at random places.
+ *                marked to be evicted last are faster, but such lines can
+ *                outlive the flush between two samples, so what that measures
+ *                is not a cold cache.) Bound by memory: the distinct rows read,
+ *                512 bytes at a time at random places, and out written.
  */
 #include "embedding.cuh"
 

@@ -19,10 +19,9 @@
  *                       zeros without a run
  *            positions  a warp a position and slice: every context-th row
  *
- * Bound by memory: dout read and the table written once (0.71 of a copy's
- * bandwidth on an H100, the sort's passes in the time); with positions dout is
- * read a second time, in another order. Few positions or small shapes:
- * bound by the launches and the sort's fixed cost.
+ * Bound by memory: dout read and the table written once, beside the sort's
+ * passes; with positions dout is read a second time, in another order. Few
+ * positions or small shapes: bound by the launches and the sort's fixed cost.
  */
 #include <cub/device/device_radix_sort.cuh>
 

@@ -4,8 +4,8 @@
  * 1. cublas    Two products forward and four backward by cublasGemmEx; bias,
  *              GELU, their gradients and the bias sums by kernels of our own.
  *              Teaches what those kernels cost: GELU's reads and writes
- *              [tokens, hidden] at the speed of memory, which for bf16 at width
- *              768 takes as long as 0.3 of the products at 650 TFLOP/s.
+ *              [tokens, hidden] at the speed of memory, the more of the whole
+ *              the narrower the layers are.
  * 2. cublaslt  The same with the epilogues inside cuBLASLt's products
  *              (GELU_AUX_BIAS or GELU_BIAS, BIAS; DGELU_BGRAD, BGRADB) and the
  *              algorithm of each chosen by timing in prepare. Where the library
@@ -14,9 +14,7 @@
  *              plain product and the kernels of variant 1.
  *
  * Both are bound by the tensor cores (f32: the CUDA cores) at thousands of
- * tokens; at hundreds by reading the weights and by the last wave of tiles. On an
- * H100, bf16, 8192 tokens, forward: cublaslt reaches 0.83 of the ceiling (README)
- * at width 768, 0.92 at 4096.
+ * tokens; at hundreds by reading the weights and by the last wave of tiles.
  *
  * Not deterministic across processes: cublaslt may choose another algorithm.
  */
@@ -183,25 +181,33 @@ constexpr unsigned PRODUCT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_
 
 } // namespace
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 static const kernel_variant forward_rows[] = {
-    {"cublas", "cublasGemmEx; bias and GELU in kernels of their own", PRODUCT_DTYPES, 75, 1,
-     device_products_unsupported<ffn_forward_args>, forward_workspace_bytes,
-     prepare_forward<LINEAR_SEPARATE>, release, run_forward},
-    {"cublaslt", "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
-     PRODUCT_DTYPES, 75, 0, device_products_unsupported<ffn_forward_args>,
-     forward_workspace_bytes, prepare_forward<LINEAR_TIMED>, release, run_forward},
+    {.name = "cublas", .note = "cublasGemmEx; bias and GELU in kernels of their own",
+     .dtypes = PRODUCT_DTYPES, .min_compute_capability = 75, .deterministic = 1,
+     .unsupported = device_products_unsupported<ffn_forward_args>,
+     .workspace_bytes = forward_workspace_bytes, .prepare = prepare_forward<LINEAR_SEPARATE>,
+     .release = release, .run = run_forward},
+    {.name = "cublaslt",
+     .note = "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
+     .dtypes = PRODUCT_DTYPES, .min_compute_capability = 75,
+     .unsupported = device_products_unsupported<ffn_forward_args>,
+     .workspace_bytes = forward_workspace_bytes, .prepare = prepare_forward<LINEAR_TIMED>,
+     .release = release, .run = run_forward},
 };
 
 static const kernel_variant backward_rows[] = {
-    {"cublas", "cublasGemmEx; GELU's gradient and bias sums in kernels of their own",
-     PRODUCT_DTYPES, 75, 1, device_products_unsupported<ffn_backward_args>,
-     backward_workspace_bytes, prepare_backward<LINEAR_SEPARATE>, release, run_backward},
-    {"cublaslt", "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
-     PRODUCT_DTYPES, 75, 0, device_products_unsupported<ffn_backward_args>,
-     backward_workspace_bytes, prepare_backward<LINEAR_TIMED>, release, run_backward},
+    {.name = "cublas",
+     .note = "cublasGemmEx; GELU's gradient and bias sums in kernels of their own",
+     .dtypes = PRODUCT_DTYPES, .min_compute_capability = 75, .deterministic = 1,
+     .unsupported = device_products_unsupported<ffn_backward_args>,
+     .workspace_bytes = backward_workspace_bytes, .prepare = prepare_backward<LINEAR_SEPARATE>,
+     .release = release, .run = run_backward},
+    {.name = "cublaslt",
+     .note = "cuBLASLt, fastest algorithm by trial; fused epilogues where they gain",
+     .dtypes = PRODUCT_DTYPES, .min_compute_capability = 75,
+     .unsupported = device_products_unsupported<ffn_backward_args>,
+     .workspace_bytes = backward_workspace_bytes, .prepare = prepare_backward<LINEAR_TIMED>,
+     .release = release, .run = run_backward},
 };
 
 extern "C" const kernel_table ffn_forward_cuda = {forward_rows,

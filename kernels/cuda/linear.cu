@@ -2,32 +2,17 @@
  * linear.cu - products of linear layers by cuBLAS and cuBLASLt: see linear.cuh.
  *
  * 1. separate  cublasGemmEx, then the kernels of linear_epilogue.cu.
- * 2. timed     cublasLtMatmul with the fastest of the algorithms that its
- *              heuristic proposes, with the epilogue inside or outside: the
- *              whole step is timed, since an epilogue that slows the product
- *              by more than a kernel of its own is no gain.
+ * 2. timed     cublasLtMatmul with the algorithm that linear_tuner.cu chose,
+ *              with the epilogue inside or outside.
  *
- * Teaches that the heuristic's first proposal is often not its fastest, and
- * what an epilogue saves. Bound by the tensor cores (f32: by the CUDA cores)
- * for large shapes, by launches and the last wave of tiles for small ones.
+ * Teaches what an epilogue saves. Bound by the tensor cores (f32: by the CUDA
+ * cores) for large shapes, by launches and the last wave of tiles for small ones.
  */
 #include "linear.cuh"
-
-#include <math.h>
-
-#include <mutex>
-#include <vector>
-
-#include "../random.h"
-#include "ceil_div.cuh"
+#include "linear_tuner.cuh"
 
 namespace {
 
-constexpr size_t LT_WORKSPACE_BYTES = size_t(64) << 20;
-constexpr size_t ALIGNMENT = 256; /* what cuBLASLt wants of a workspace */
-constexpr int CANDIDATES = 16;    /* asked of the heuristic */
-constexpr int TIMED_RUNS = 5;     /* of a candidate; the least counts */
-constexpr float HOPELESS = 1.15f; /* times the best: not timed again */
 constexpr float ONE = 1.0f, ZERO = 0.0f;
 
 bool has_product(kernel_dtype dtype)
@@ -45,7 +30,8 @@ bool has_product(kernel_dtype dtype)
 char *align_up(void *memory)
 {
     uintptr_t address = reinterpret_cast<uintptr_t>(memory);
-    return reinterpret_cast<char *>((address + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    uintptr_t pieces = (address + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT;
+    return reinterpret_cast<char *>(pieces * LINEAR_ALIGNMENT);
 }
 
 /* Leading dimensions: the rows of the matrices as they are stored. */
@@ -79,16 +65,6 @@ cublasStatus_t set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_
     return cublasLtMatmulDescSetAttribute(operation, name, &value, sizeof value);
 }
 
-/* The operands of an epilogue that runs inside the product. */
-int set_pointers(const linear_plan &plan, const linear_operands &o)
-{
-    if (!plan.fused) return KERNEL_OK;
-    cublasStatus_t status = set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
-    if (status == CUBLAS_STATUS_SUCCESS && uses_aux(plan.problem.epilogue))
-        status = set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.aux);
-    return cublas_error(status);
-}
-
 int describe_operation(linear_plan *plan)
 {
     const linear_problem &p = plan->problem;
@@ -113,7 +89,9 @@ cublasStatus_t create_layout(cublasLtMatrixLayout_t *layout, kernel_dtype dtype,
                                       rows);
 }
 
-int describe(linear_plan *plan)
+} // namespace
+
+int linear_describe(linear_plan *plan)
 {
     const linear_problem &p = plan->problem;
     int64_t rows_a = leading_a(p), rows_b = leading_b(p);
@@ -126,18 +104,29 @@ int describe(linear_plan *plan)
     return cublas_error(status);
 }
 
+int linear_set_pointers(const linear_plan &plan, const linear_operands &o)
+{
+    if (!plan.fused) return KERNEL_OK;
+    cublasStatus_t status = set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+    if (status == CUBLAS_STATUS_SUCCESS && uses_aux(plan.problem.epilogue))
+        status = set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.aux);
+    return cublas_error(status);
+}
+
 /* ---- running -------------------------------------------------------------------- */
+
+namespace {
 
 int run_lt(cublasLtHandle_t lt, const linear_plan &plan, const linear_operands &o, void *workspace,
            kernel_stream stream)
 {
     bool adds_c = plan.problem.adds_c;
-    int error = set_pointers(plan, o);
+    int error = linear_set_pointers(plan, o);
     if (error) return error;
     return cublas_error(cublasLtMatmul(lt, plan.operation, &ONE, o.a, plan.a, o.b, plan.b,
                                        adds_c ? &ONE : &ZERO, adds_c ? o.c : o.d, plan.d, o.d,
-                                       plan.d, &plan.algorithm, workspace, LT_WORKSPACE_BYTES,
-                                       stream));
+                                       plan.d, &plan.algorithm, workspace,
+                                       LINEAR_LT_WORKSPACE_BYTES, stream));
 }
 
 /* The product alone: cublasGemmEx adds only what d holds already, so c is
@@ -198,14 +187,14 @@ linear_problem linear_weight_gradient(kernel_dtype dtype, int64_t tokens, int64_
 
 size_t linear_workspace_bytes(int64_t width)
 {
-    return ALIGNMENT + LT_WORKSPACE_BYTES + linear_column_sum_bytes(width);
+    return LINEAR_ALIGNMENT + LINEAR_LT_WORKSPACE_BYTES + linear_column_sum_bytes(width);
 }
 
 int linear_run(cublasHandle_t handle, const linear_plan &plan, const linear_operands &operands,
                void *workspace, kernel_stream stream)
 {
     const linear_problem &p = plan.problem;
-    char *lt_workspace = align_up(workspace), *partials = lt_workspace + LT_WORKSPACE_BYTES;
+    char *lt_workspace = align_up(workspace), *partials = lt_workspace + LINEAR_LT_WORKSPACE_BYTES;
     linear_operands product = operands;
     if (!plan.fused && writes_aux(p.epilogue)) product.d = operands.aux;
     int error;
@@ -220,221 +209,6 @@ int linear_run(cublasHandle_t handle, const linear_plan &plan, const linear_oper
     return error ? error : run_epilogue(p, operands, partials, stream);
 }
 
-/* ---- choosing by timing ----------------------------------------------------------- */
-
-namespace {
-
-/* What a plan's candidates are timed with: operands of the problem's sizes,
- * random, since zeros draw less power and run faster; and bytes to push them
- * out of the L2 cache with, since the measured runs find it cold too. */
-struct trial {
-    linear_operands operands;
-    void *memory, *workspace, *flush;
-    size_t flush_bytes;
-    cudaEvent_t start, stop;
-    cudaStream_t stream;
-};
-
-int allocate(trial *t, const linear_problem &p)
-{
-    size_t element = kernel_dtype_bytes(p.dtype);
-    int64_t a = p.m * p.k, b = p.k * p.n, d = p.m * p.n, bias = p.m > p.n ? p.m : p.n;
-    int64_t per_line = static_cast<int64_t>(ALIGNMENT / element);
-    auto padded = [&](int64_t count) { return ceil_div(count, per_line) * per_line; };
-    int64_t count = padded(a) + padded(b) + 3 * padded(d) + bias;
-    cudaError_t error = cudaMalloc(&t->memory, static_cast<size_t>(count) * element);
-    if (error == cudaSuccess) error = cudaMalloc(&t->workspace, linear_workspace_bytes(bias));
-    if (error == cudaSuccess) error = cudaMalloc(&t->flush, t->flush_bytes);
-    if (error != cudaSuccess) return error;
-    char *at = static_cast<char *>(t->memory);
-    auto take = [&](int64_t elements) {
-        char *taken = at;
-        at += static_cast<size_t>(padded(elements)) * element;
-        return taken;
-    };
-    t->operands.a = take(a);
-    t->operands.b = take(b);
-    t->operands.c = take(d);
-    t->operands.d = take(d);
-    t->operands.aux = take(d);
-    t->operands.bias = at;
-    return random_normal_cuda(t->memory, p.dtype, count, 0.0f, 0.1f, 1, t->stream);
-}
-
-int trial_begin(trial *t, const linear_problem &p)
-{
-    int device, l2_bytes = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking);
-    if (error == cudaSuccess) error = cudaEventCreate(&t->start);
-    if (error == cudaSuccess) error = cudaEventCreate(&t->stop);
-    if (error != cudaSuccess) return error;
-    t->flush_bytes = 2 * static_cast<size_t>(l2_bytes) + 1;
-    return allocate(t, p);
-}
-
-void trial_end(trial *t)
-{
-    if (t->stream) cudaStreamSynchronize(t->stream);
-    cudaFree(t->memory);
-    cudaFree(t->workspace);
-    cudaFree(t->flush);
-    if (t->start) cudaEventDestroy(t->start);
-    if (t->stop) cudaEventDestroy(t->stop);
-    if (t->stream) cudaStreamDestroy(t->stream);
-}
-
-/* One cold run of the step. The flush also hides the launches. */
-int time_once(cublasHandle_t handle, const trial &t, const linear_plan &plan, float *milliseconds)
-{
-    cudaError_t error = cudaMemsetAsync(t.flush, 1, t.flush_bytes, t.stream);
-    if (error == cudaSuccess) error = cudaEventRecord(t.start, t.stream);
-    if (error != cudaSuccess) return error;
-    int code = linear_run(handle, plan, t.operands, t.workspace, t.stream);
-    if (code) return code;
-    error = cudaEventRecord(t.stop, t.stream);
-    if (error == cudaSuccess) error = cudaEventSynchronize(t.stop);
-    if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, t.start, t.stop);
-    return error;
-}
-
-/* The least of a few runs after one that loads the kernel; fewer where the
- * candidate cannot win any more. */
-int time_candidate(cublasHandle_t handle, const trial &t, const linear_plan &plan, float best,
-                   float *least)
-{
-    float milliseconds;
-    int error = time_once(handle, t, plan, least);
-    if (!error) error = time_once(handle, t, plan, least);
-    for (int run = 1; run < TIMED_RUNS && !error && *least < HOPELESS * best; run++) {
-        error = time_once(handle, t, plan, &milliseconds);
-        if (!error && milliseconds < *least) *least = milliseconds;
-    }
-    return error;
-}
-
-/* The heuristic's proposals for a described plan. None is no error here. */
-int propose(cublasLtHandle_t lt, const linear_plan &plan,
-            cublasLtMatmulHeuristicResult_t (&results)[CANDIDATES], int *count)
-{
-    cublasLtMatmulPreference_t preference;
-    *count = 0;
-    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference);
-    if (status != CUBLAS_STATUS_SUCCESS) return cublas_error(status);
-    const uint64_t workspace_bytes = LT_WORKSPACE_BYTES;
-    const uint32_t operand_alignment = 16; /* what linear_operands promises */
-    status = cublasLtMatmulPreferenceSetAttribute(preference,
-                                                  CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                  &workspace_bytes, sizeof workspace_bytes);
-    for (auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-        if (status == CUBLAS_STATUS_SUCCESS)
-            status = cublasLtMatmulPreferenceSetAttribute(preference, name, &operand_alignment,
-                                                          sizeof operand_alignment);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        cublasLtMatmulAlgoGetHeuristic(lt, plan.operation, plan.a, plan.b, plan.d, plan.d,
-                                       preference, CANDIDATES, results, count);
-    cublasLtMatmulPreferenceDestroy(preference);
-    return cublas_error(status);
-}
-
-/* What is best so far. */
-struct choice {
-    float milliseconds;
-    bool fused;
-    cublasLtMatmulAlgo_t algorithm;
-};
-
-bool is_cuda_error(int code) { return code > 0 && code < KERNEL_ERROR_CUBLAS; }
-
-/* Times every proposal for the plan. One that the library then refuses to run
- * is passed over. */
-int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, choice *best)
-{
-    cublasLtMatmulHeuristicResult_t results[CANDIDATES];
-    int count;
-    int error = set_pointers(*plan, t.operands);
-    if (!error) error = propose(reinterpret_cast<cublasLtHandle_t>(handle), *plan, results, &count);
-    for (int i = 0; i < count && !error; i++) {
-        float milliseconds;
-        if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
-        plan->algorithm = results[i].algo;
-        int code = time_candidate(handle, t, *plan, best->milliseconds, &milliseconds);
-        if (is_cuda_error(code)) error = code;
-        if (code >= KERNEL_ERROR_CUBLAS) cudaGetLastError(); /* a refused launch may leave one */
-        if (code == KERNEL_OK && milliseconds < best->milliseconds)
-            *best = {milliseconds, plan->fused, results[i].algo};
-    }
-    return error;
-}
-
-/* With the epilogue inside the product or outside. A library that cannot
- * describe the fused one does without. */
-int try_way(cublasHandle_t handle, const trial &t, const linear_problem &problem, bool fused,
-            choice *best)
-{
-    linear_plan plan = {};
-    plan.problem = problem;
-    plan.by_lt = true;
-    plan.fused = fused;
-    int error = describe(&plan);
-    if (!error) error = try_proposals(handle, t, &plan, best);
-    linear_plan_destroy(&plan);
-    return fused && !is_cuda_error(error) ? KERNEL_OK : error;
-}
-
-int choose_by_timing(cublasHandle_t handle, const linear_problem &problem, choice *best)
-{
-    trial t = {};
-    best->milliseconds = INFINITY;
-    int error = trial_begin(&t, problem);
-    if (!error && problem.epilogue != LINEAR_PLAIN)
-        error = try_way(handle, t, problem, true, best);
-    if (!error) error = try_way(handle, t, problem, false, best);
-    trial_end(&t);
-    if (error) return error;
-    return best->milliseconds < INFINITY ? KERNEL_OK : cublas_error(CUBLAS_STATUS_NOT_SUPPORTED);
-}
-
-/* What was chosen for a problem stays chosen in this process: a block's parts,
- * measured alone, are to run what the whole ran. */
-struct known_choice {
-    int device;
-    linear_problem problem;
-    choice best;
-};
-
-bool is_same(const linear_problem &a, const linear_problem &b)
-{
-    return a.op_a == b.op_a && a.op_b == b.op_b && a.m == b.m && a.n == b.n && a.k == b.k &&
-           a.dtype == b.dtype && a.epilogue == b.epilogue && a.adds_c == b.adds_c;
-}
-
-int choose_once(cublasHandle_t handle, const linear_problem &problem, choice *best)
-{
-    static std::mutex mutex;
-    static std::vector<known_choice> known;
-    std::lock_guard<std::mutex> lock(mutex);
-    int device;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error != cudaSuccess) return error;
-    for (const known_choice &one : known)
-        if (one.device == device && is_same(one.problem, problem)) {
-            *best = one.best;
-            return KERNEL_OK;
-        }
-    int code = choose_by_timing(handle, problem, best);
-    if (code == KERNEL_OK) known.push_back({device, problem, *best});
-    return code;
-}
-
-} // namespace
-
 int linear_plan_create(cublasHandle_t handle, const linear_problem &problem, linear_way way,
                        linear_plan *plan)
 {
@@ -443,13 +217,13 @@ int linear_plan_create(cublasHandle_t handle, const linear_problem &problem, lin
     if (!has_product(problem.dtype) || problem.m < 1 || problem.n < 1 || problem.k < 1)
         return KERNEL_ERROR_ARGUMENT;
     if (way == LINEAR_SEPARATE) return KERNEL_OK;
-    choice best;
-    int error = choose_once(handle, problem, &best);
+    linear_choice best;
+    int error = linear_choose(handle, problem, &best);
     if (error) return error;
     plan->by_lt = true;
     plan->fused = best.fused;
     plan->algorithm = best.algorithm;
-    return describe(plan);
+    return linear_describe(plan);
 }
 
 void linear_plan_destroy(linear_plan *plan)

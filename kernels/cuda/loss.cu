@@ -19,8 +19,10 @@ using workspace_function = size_t(const void *);
 static constexpr kernel_variant row(const char *name, const char *note,
                                     workspace_function *workspace_bytes, run_function *run)
 {
-    return {name, note, KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16), 75, 1,
-            nullptr, workspace_bytes, nullptr, nullptr, run};
+    return {.name = name, .note = note,
+            .dtypes = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16),
+            .min_compute_capability = 75, .deterministic = 1, .workspace_bytes = workspace_bytes,
+            .run = run};
 }
 
 static const kernel_variant forward_rows[] = {

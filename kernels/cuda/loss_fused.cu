@@ -19,9 +19,8 @@
  *                    beyond 41,472 on an A100) are read a second time, from L2
  *                    where the rows at work fit there.
  *
- * On an H100, f32 logits of 50,257 classes: fused reads at a copy's bandwidth,
- * fused_one_pass reaches 0.89 of it (one block a multiprocessor: nothing loads
- * while a row is reduced).
+ * With one block a multiprocessor, nothing of fused_one_pass loads while a row is
+ * reduced.
  *
  * Rows of an odd number of classes start at any element. Each row is split at
  * its 16-byte boundaries: up to 3 (f32) or 7 (bf16) elements in front and

@@ -184,15 +184,17 @@ constexpr unsigned BYTES = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1;
 /* A row that takes any bytes and has neither workspace nor state. */
 constexpr kernel_variant row(const char *name, const char *note, run_function *run)
 {
-    return {name, note, BYTES, 0, 1, nullptr, nullptr, nullptr, nullptr, run};
+    return {.name = name, .note = note, .dtypes = BYTES, .deterministic = 1, .run = run};
 }
 
 using prepare_function = int(const void *, void **);
 
 constexpr kernel_variant registered_row(prepare_function *prepare, run_function *run)
 {
-    return {"registered", "cudaMemcpyAsync, malloc's host memory after cudaHostRegister", BYTES, 0,
-            1, why_not_registered, nullptr, prepare, release_registered, run};
+    return {.name = "registered",
+            .note = "cudaMemcpyAsync, malloc's host memory after cudaHostRegister", .dtypes = BYTES,
+            .deterministic = 1, .unsupported = why_not_registered, .prepare = prepare,
+            .release = release_registered, .run = run};
 }
 
 constexpr const char PINNED[] = "cudaMemcpyAsync, page-locked host memory";

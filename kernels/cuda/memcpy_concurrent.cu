@@ -137,13 +137,13 @@ constexpr unsigned BYTES = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1;
 
 constexpr kernel_variant on_one_stream(const char *name, const char *note, run_function *run)
 {
-    return {name, note, BYTES, 0, 1, nullptr, nullptr, nullptr, nullptr, run};
+    return {.name = name, .note = note, .dtypes = BYTES, .deterministic = 1, .run = run};
 }
 
 constexpr kernel_variant on_two_streams(const char *name, const char *note, run_function *run)
 {
-    return {name, note, BYTES, 0, 1, nullptr, nullptr, prepare_second_stream,
-            release_second_stream, run};
+    return {.name = name, .note = note, .dtypes = BYTES, .deterministic = 1,
+            .prepare = prepare_second_stream, .release = release_second_stream, .run = run};
 }
 
 const kernel_variant bidirectional_rows[] = {

@@ -180,15 +180,18 @@ constexpr unsigned BYTES = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1;
 /* The columns after note: dtypes, lowest compute capability, deterministic,
  * unsupported, workspace_bytes, prepare, release, run. */
 const kernel_variant peer_rows[] = {
-    {"peer", "cudaMemcpyPeerAsync with peer access", BYTES, 0, 1, why_not_peer, nullptr,
-     prepare_peer<true>, release_peer, run_peer},
-    {"peer_kernel", "16-byte stores to the other device's memory", BYTES, 0, 1, why_not_peer,
-     nullptr, prepare_peer<true>, release_peer, run_peer_kernel},
+    {.name = "peer", .note = "cudaMemcpyPeerAsync with peer access", .dtypes = BYTES,
+     .deterministic = 1, .unsupported = why_not_peer, .prepare = prepare_peer<true>,
+     .release = release_peer, .run = run_peer},
+    {.name = "peer_kernel", .note = "16-byte stores to the other device's memory", .dtypes = BYTES,
+     .deterministic = 1, .unsupported = why_not_peer, .prepare = prepare_peer<true>,
+     .release = release_peer, .run = run_peer_kernel},
 };
 
 const kernel_variant staged_rows[] = {
-    {"staged", "cudaMemcpyPeerAsync without peer access, through the host", BYTES, 0, 1,
-     why_not_staged, nullptr, prepare_peer<false>, release_peer, run_peer},
+    {.name = "staged", .note = "cudaMemcpyPeerAsync without peer access, through the host",
+     .dtypes = BYTES, .deterministic = 1, .unsupported = why_not_staged,
+     .prepare = prepare_peer<false>, .release = release_peer, .run = run_peer},
 };
 
 } // namespace

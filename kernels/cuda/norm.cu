@@ -12,21 +12,22 @@
 
 static constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 static const kernel_variant forward_rows[] = {
-    {"naive", "a block a row, three passes, an element an access", DTYPES, 75, 1, nullptr, nullptr,
-     nullptr, nullptr, norm_naive_forward_run},
-    {"vectorized", "a row in registers, one pass, 16 bytes an access", DTYPES, 75, 1, nullptr,
-     nullptr, nullptr, nullptr, norm_vectorized_forward_run},
+    {.name = "naive", .note = "a block a row, three passes, an element an access", .dtypes = DTYPES,
+     .min_compute_capability = 75, .deterministic = 1, .run = norm_naive_forward_run},
+    {.name = "vectorized", .note = "a row in registers, one pass, 16 bytes an access",
+     .dtypes = DTYPES, .min_compute_capability = 75, .deterministic = 1,
+     .run = norm_vectorized_forward_run},
 };
 
 static const kernel_variant backward_rows[] = {
-    {"naive", "a block a row for dx, a thread a column for dweight", DTYPES, 75, 1, nullptr,
-     nullptr, nullptr, nullptr, norm_naive_backward_run},
-    {"vectorized", "dx and partial dweight in one pass, then their sum", DTYPES, 75, 1, nullptr,
-     norm_vectorized_backward_workspace_bytes, nullptr, nullptr, norm_vectorized_backward_run},
+    {.name = "naive", .note = "a block a row for dx, a thread a column for dweight",
+     .dtypes = DTYPES, .min_compute_capability = 75, .deterministic = 1,
+     .run = norm_naive_backward_run},
+    {.name = "vectorized", .note = "dx and partial dweight in one pass, then their sum",
+     .dtypes = DTYPES, .min_compute_capability = 75, .deterministic = 1,
+     .workspace_bytes = norm_vectorized_backward_workspace_bytes,
+     .run = norm_vectorized_backward_run},
 };
 
 extern "C" {

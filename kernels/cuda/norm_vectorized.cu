@@ -22,8 +22,6 @@
  * Teaches that a norm is a copy with arithmetic in its shadow. Bound by device
  * memory at large shapes: forward moves 2 rows a row, backward 3, one more each
  * with the residual fused; at a few hundred rows by launch and memory latency.
- * On an H100, at 32768 rows of 2560, layernorm reaches 0.98 (f32) and 0.95 (bf16)
- * of a copy's bandwidth forward, 0.95 and 0.90 backward.
  *
  * Widths that 16 bytes do not divide leave rows at any alignment: the same
  * kernels with one element an access, up to 4096 elements. Rows that fit no

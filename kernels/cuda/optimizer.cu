@@ -114,47 +114,53 @@ void optimizer_multi_tensor_release(void *state)
 
 static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 
-/* In the order of kernel_variant's members: name, note, dtypes, compute
- * capability, deterministic, unsupported, workspace_bytes, prepare, release,
- * run. */
 static const kernel_variant adamw_rows[] = {
-    {"per_tensor", "eight launches a tensor, an operation each", FLOATS, 75, 1, nullptr,
-     optimizer_adamw_per_tensor_workspace_bytes, nullptr, nullptr, optimizer_adamw_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
-     optimizer_adamw_fused_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
-     nullptr, optimizer_adamw_multi_tensor_prepare, optimizer_multi_tensor_release,
-     optimizer_adamw_multi_tensor_run},
+    {.name = "per_tensor", .note = "eight launches a tensor, an operation each", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1,
+     .workspace_bytes = optimizer_adamw_per_tensor_workspace_bytes,
+     .run = optimizer_adamw_per_tensor_run},
+    {.name = "fused_per_tensor", .note = "one launch a tensor", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .run = optimizer_adamw_fused_per_tensor_run},
+    {.name = "multi_tensor", .note = "one launch over a table of slices of all tensors",
+     .dtypes = FLOATS, .min_compute_capability = 75, .deterministic = 1,
+     .prepare = optimizer_adamw_multi_tensor_prepare, .release = optimizer_multi_tensor_release,
+     .run = optimizer_adamw_multi_tensor_run},
 };
 
 static const kernel_variant sgd_rows[] = {
-    {"per_tensor", "three launches a tensor, an operation each", FLOATS, 75, 1, nullptr, nullptr,
-     nullptr, nullptr, optimizer_sgd_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
-     optimizer_sgd_fused_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
-     nullptr, optimizer_sgd_multi_tensor_prepare, optimizer_multi_tensor_release,
-     optimizer_sgd_multi_tensor_run},
+    {.name = "per_tensor", .note = "three launches a tensor, an operation each", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .run = optimizer_sgd_per_tensor_run},
+    {.name = "fused_per_tensor", .note = "one launch a tensor", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .run = optimizer_sgd_fused_per_tensor_run},
+    {.name = "multi_tensor", .note = "one launch over a table of slices of all tensors",
+     .dtypes = FLOATS, .min_compute_capability = 75, .deterministic = 1,
+     .prepare = optimizer_sgd_multi_tensor_prepare, .release = optimizer_multi_tensor_release,
+     .run = optimizer_sgd_multi_tensor_run},
 };
 
 static const kernel_variant clip_norm_rows[] = {
-    {"per_tensor", "a reduction in two launches for each tensor, then one over them", FLOATS, 75, 1,
-     nullptr, optimizer_norm_per_tensor_workspace_bytes, nullptr, nullptr,
-     optimizer_norm_per_tensor_run},
-    {"fused_per_tensor", "one launch a tensor, then one over all sums", FLOATS, 75, 1, nullptr,
-     optimizer_norm_fused_per_tensor_workspace_bytes, nullptr, nullptr,
-     optimizer_norm_fused_per_tensor_run},
-    {"multi_tensor", "one launch, whose last block adds up", FLOATS, 75, 1, nullptr, nullptr,
-     optimizer_norm_multi_tensor_prepare, optimizer_multi_tensor_release,
-     optimizer_norm_multi_tensor_run},
+    {.name = "per_tensor",
+     .note = "a reduction in two launches for each tensor, then one over them", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1,
+     .workspace_bytes = optimizer_norm_per_tensor_workspace_bytes,
+     .run = optimizer_norm_per_tensor_run},
+    {.name = "fused_per_tensor", .note = "one launch a tensor, then one over all sums",
+     .dtypes = FLOATS, .min_compute_capability = 75, .deterministic = 1,
+     .workspace_bytes = optimizer_norm_fused_per_tensor_workspace_bytes,
+     .run = optimizer_norm_fused_per_tensor_run},
+    {.name = "multi_tensor", .note = "one launch, whose last block adds up", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1,
+     .prepare = optimizer_norm_multi_tensor_prepare, .release = optimizer_multi_tensor_release,
+     .run = optimizer_norm_multi_tensor_run},
 };
 
 static const kernel_variant clip_scale_rows[] = {
-    {"per_tensor", "one launch a tensor", FLOATS, 75, 1, nullptr, nullptr, nullptr, nullptr,
-     optimizer_scale_per_tensor_run},
-    {"multi_tensor", "one launch over a table of slices of all tensors", FLOATS, 75, 1, nullptr,
-     nullptr, optimizer_scale_multi_tensor_prepare, optimizer_multi_tensor_release,
-     optimizer_scale_multi_tensor_run},
+    {.name = "per_tensor", .note = "one launch a tensor", .dtypes = FLOATS,
+     .min_compute_capability = 75, .deterministic = 1, .run = optimizer_scale_per_tensor_run},
+    {.name = "multi_tensor", .note = "one launch over a table of slices of all tensors",
+     .dtypes = FLOATS, .min_compute_capability = 75, .deterministic = 1,
+     .prepare = optimizer_scale_multi_tensor_prepare, .release = optimizer_multi_tensor_release,
+     .run = optimizer_scale_multi_tensor_run},
 };
 
 extern "C" {
