@@ -17,6 +17,7 @@
 
 #include "../convert.h"
 #include "attention_tile.h"
+#include "element.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -119,7 +120,7 @@ typedef void head_function(const head *h, float *workspace);
 static int run_heads(const attention_backward_args *a, void *workspace, head_function *run_head)
 {
     if (!is_valid(&a->shape) || attention_backward_is_strided(a)) return KERNEL_ERROR_ARGUMENT;
-    if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->shape.batch * a->shape.heads; i++) {
         head h = head_at(a, i);
         run_head(&h, workspace);

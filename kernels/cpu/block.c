@@ -10,12 +10,13 @@
  */
 #include "../block.h"
 
+#include "element.h"
 #include "part_run.h"
 
 static int takes(const block_shape *s, kernel_dtype dtype, int part, int parts)
 {
     return block_is_valid(s) && part >= BLOCK_WHOLE && part < parts &&
-           (dtype == KERNEL_F32 || dtype == KERNEL_BF16);
+           element_takes(dtype);
 }
 
 /* ---- passes ----------------------------------------------------------------------- */

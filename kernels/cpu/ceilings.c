@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../convert.h"
+#include "element.h"
 #include "linear.h"
 #include "saturating.h"
 
@@ -136,7 +137,7 @@ static size_t gemm_workspace_bytes(const void *args)
 static int run_gemm(const ceilings_gemm_args *a, float *workspace, linear_product *multiply)
 {
     if (!is_valid(a->m, a->n, a->k)) return KERNEL_ERROR_ARGUMENT;
-    if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
     float *panels = workspace, *product = panels + LINEAR_PANEL_FLOATS;
     multiply(a->m, a->n, a->k, linear_rows(a->a, a->dtype, a->k),
              linear_rows(a->b, a->dtype, a->n), product, panels);

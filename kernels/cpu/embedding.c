@@ -116,7 +116,7 @@ void embedding_backward_positions_reference(const embedding_shape *shape, const 
 static int check(const embedding_shape *s, kernel_dtype dtype, const int32_t *tokens)
 {
     if (!is_valid(s)) return KERNEL_ERROR_ARGUMENT;
-    if (dtype != KERNEL_F32 && dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < s->rows; i++)
         if (tokens[i] < 0 || tokens[i] >= s->vocabulary) return KERNEL_ERROR_INDEX;
     return KERNEL_OK;
@@ -139,16 +139,16 @@ static int run_naive(const void *args, void *workspace, void *state, kernel_stre
 {
     const embedding_forward_args *a = args;
     const embedding_shape *s = &a->shape;
-    int error = check(s, a->dtype, a->tokens);
+    const kernel_dtype dtype = a->dtype;
+    int error = check(s, dtype, a->tokens);
     (void)workspace, (void)state, (void)stream;
     if (error) return error;
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t c = 0; c < s->columns; c++) {
-            float value = element_get(a->token_table, a->dtype, a->tokens[i] * s->columns + c);
+            float value = element_get(a->token_table, dtype, a->tokens[i] * s->columns + c);
             if (s->context > 0)
-                value += element_get(a->position_table, a->dtype,
-                                      i % s->context * s->columns + c);
-            element_set(a->out, a->dtype, i * s->columns + c, value);
+                value += element_get(a->position_table, dtype, i % s->context * s->columns + c);
+            element_set(a->out, dtype, i * s->columns + c, value);
         }
     return KERNEL_OK;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../oracle.h"
+#include "element.h"
 #include "linear.h"
 #include "saturating.h"
 
@@ -164,7 +165,7 @@ void ffn_backward_reference_bias(const ffn_shape *shape, const float *dy, double
 
 static int takes(const ffn_shape *s, kernel_dtype dtype)
 {
-    return is_valid(s) && (dtype == KERNEL_F32 || dtype == KERNEL_BF16);
+    return is_valid(s) && element_takes(dtype);
 }
 
 static int takes_forward(const ffn_forward_args *a)

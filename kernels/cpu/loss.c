@@ -115,7 +115,7 @@ void loss_backward_reference(const loss_shape *shape, const float *logits, const
 static int check(const loss_args *a)
 {
     if (!is_valid(&a->shape)) return KERNEL_ERROR_ARGUMENT;
-    if (a->dtype != KERNEL_F32 && a->dtype != KERNEL_BF16) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->shape.rows; i++)
         if (a->targets[i] < 0 || a->targets[i] >= a->shape.classes) return KERNEL_ERROR_INDEX;
     return KERNEL_OK;

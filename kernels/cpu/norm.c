@@ -163,7 +163,7 @@ void norm_backward_reference(const norm_shape *shape, norm_kind kind, const floa
 
 static int takes(const norm_shape *s, kernel_dtype dtype)
 {
-    return is_valid(s) && (dtype == KERNEL_F32 || dtype == KERNEL_BF16);
+    return is_valid(s) && element_takes(dtype);
 }
 
 static float rstd_of(float squares, int64_t width)
@@ -228,7 +228,7 @@ static void naive_backward_row(const norm_backward_args *a, int64_t row)
         float g = element_get(a->dy, a->dtype, first + j) * element_get(a->weight, a->dtype, j);
         float dx = a->rstd[row] * (g - mean_g - naive_xhat(a, row, j) * mean_product);
         element_set(a->dx, a->dtype, first + j,
-            a->dsum ? dx + element_get(a->dsum, a->dtype, first + j) : dx);
+                    a->dsum ? dx + element_get(a->dsum, a->dtype, first + j) : dx);
     }
 }
 

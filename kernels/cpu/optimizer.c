@@ -154,7 +154,7 @@ static adamw_factors factors_of(const optimizer_adamw *s)
 static int check(const optimizer_list *list, kernel_dtype dtype)
 {
     if (list->count <= 0) return KERNEL_ERROR_ARGUMENT;
-    return dtype == KERNEL_F32 || dtype == KERNEL_BF16 ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
+    return element_takes(dtype) ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
 }
 
 /* Steps work in pieces that stay in the first-level cache, so that bf16
