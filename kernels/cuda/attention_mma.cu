@@ -228,18 +228,18 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
     int64_t key_tiles = ceil_div(s.tokens, KEYS);
-    arguments a = {args.q,
-                   args.k,
-                   args.v,
-                   args.out,
-                   args.lse,
-                   pitches_of(s, args.qkv_strides),
-                   pitches_of(s, args.out_strides),
-                   s.tokens,
-                   static_cast<unsigned>(row_blocks),
-                   static_cast<unsigned>(key_tiles),
-                   static_cast<int>(s.tokens - (key_tiles - 1) * KEYS),
-                   attention_scale(s) * ATTENTION_LOG2_E};
+    arguments a = {.q = args.q,
+                   .k = args.k,
+                   .v = args.v,
+                   .out = args.out,
+                   .lse = args.lse,
+                   .qkv_pitches = pitches_of(s, args.qkv_strides),
+                   .out_pitches = pitches_of(s, args.out_strides),
+                   .tokens = s.tokens,
+                   .row_blocks = static_cast<unsigned>(row_blocks),
+                   .key_tiles = static_cast<unsigned>(key_tiles),
+                   .last_keys = static_cast<int>(s.tokens - (key_tiles - 1) * KEYS),
+                   .log2_scale = attention_scale(s) * ATTENTION_LOG2_E};
     kernel<<<static_cast<unsigned>(blocks), THREADS, shared_bytes, stream>>>(a);
     return cudaGetLastError();
 }

@@ -252,15 +252,15 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
     cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
-    arguments a = {args.q,
-                   args.k,
-                   args.v,
-                   args.out,
-                   args.lse,
-                   pitches_of(s, args.qkv_strides),
-                   pitches_of(s, args.out_strides),
-                   static_cast<int>(s.tokens),
-                   attention_scale(s) * ATTENTION_LOG2_E};
+    arguments a = {.q = args.q,
+                   .k = args.k,
+                   .v = args.v,
+                   .out = args.out,
+                   .lse = args.lse,
+                   .qkv_pitches = pitches_of(s, args.qkv_strides),
+                   .out_pitches = pitches_of(s, args.out_strides),
+                   .tokens = static_cast<int>(s.tokens),
+                   .log2_scale = attention_scale(s) * ATTENTION_LOG2_E};
     dim3 grid(static_cast<unsigned>(s.batch), static_cast<unsigned>(s.heads),
               static_cast<unsigned>(ceil_div(s.tokens, ROW_TILES * 16)));
     kernel<<<grid, THREADS<ROW_TILES>, shared_bytes, stream>>>(a);

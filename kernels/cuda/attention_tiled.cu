@@ -248,16 +248,16 @@ int launch(const attention_forward_args &args, kernel_stream stream)
     cudaError_t error = cudaFuncSetAttribute(
         forward_kernel<T, D, EXACT>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
-    arguments a = {args.q,
-                   args.k,
-                   args.v,
-                   args.out,
-                   args.lse,
-                   s.tokens,
-                   static_cast<int>(row_blocks),
-                   static_cast<int>(s.head_dim),
-                   s.causal,
-                   attention_scale(s) * ATTENTION_LOG2_E};
+    arguments a = {.q = args.q,
+                   .k = args.k,
+                   .v = args.v,
+                   .out = args.out,
+                   .lse = args.lse,
+                   .tokens = s.tokens,
+                   .row_blocks = static_cast<int>(row_blocks),
+                   .head_dim = static_cast<int>(s.head_dim),
+                   .causal = s.causal,
+                   .log2_scale = attention_scale(s) * ATTENTION_LOG2_E};
     forward_kernel<T, D, EXACT>
         <<<static_cast<unsigned>(blocks), THREADS, shared_bytes, stream>>>(a);
     return cudaGetLastError();

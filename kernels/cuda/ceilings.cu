@@ -345,8 +345,8 @@ int run_gemm(const void *args, void *workspace, void *state, kernel_stream strea
     const ceilings_gemm_args &a = *static_cast<const ceilings_gemm_args *>(args);
     const gemm_state &s = *static_cast<const gemm_state *>(state);
     if (!is_valid(a)) return KERNEL_ERROR_ARGUMENT;
-    return linear_run(s.handle, s.plan, {a.b, a.a, nullptr, a.c, nullptr, nullptr}, workspace,
-                      stream);
+    const linear_operands operands = {.a = a.b, .b = a.a, .d = a.c};
+    return linear_run(s.handle, s.plan, operands, workspace, stream);
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */

@@ -125,8 +125,10 @@ int run_forward(const void *args, void *workspace, void *state, kernel_stream st
     const ffn_state &s = *static_cast<const ffn_state *>(state);
     if (!is_valid(a)) return KERNEL_ERROR_ARGUMENT;
     void *hidden = a.hidden ? a.hidden : behind(workspace, a.shape);
-    linear_operands first = {a.w1, a.x, nullptr, hidden, const_cast<void *>(a.b1), a.pre};
-    linear_operands second = {a.w2, hidden, nullptr, a.y, const_cast<void *>(a.b2), nullptr};
+    linear_operands first = {.a = a.w1, .b = a.x, .d = hidden, .bias = const_cast<void *>(a.b1),
+                             .aux = a.pre};
+    linear_operands second = {.a = a.w2, .b = hidden, .d = a.y,
+                              .bias = const_cast<void *>(a.b2)};
     int error = linear_run(s.handle, s.steps[0], first, workspace, stream);
     return error ? error : linear_run(s.handle, s.steps[1], second, workspace, stream);
 }
@@ -164,10 +166,10 @@ int run_backward(const void *args, void *workspace, void *state, kernel_stream s
     if (!is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
     void *dpre = behind(workspace, a.shape), *pre = const_cast<void *>(a.pre);
     const linear_operands steps[] = {
-        {a.w2, a.dy, nullptr, dpre, a.db1, pre},
-        {a.hidden, a.dy, nullptr, a.dw2, a.db2, nullptr},
-        {a.w1, dpre, nullptr, a.dx, nullptr, nullptr},
-        {a.x, dpre, nullptr, a.dw1, nullptr, nullptr},
+        {.a = a.w2, .b = a.dy, .d = dpre, .bias = a.db1, .aux = pre},
+        {.a = a.hidden, .b = a.dy, .d = a.dw2, .bias = a.db2},
+        {.a = a.w1, .b = dpre, .d = a.dx},
+        {.a = a.x, .b = dpre, .d = a.dw1},
     };
     for (int i = 0; i < 4; i++) {
         int error = linear_run(s.handle, s.steps[i], steps[i], workspace, stream);

@@ -170,19 +170,22 @@ int run_epilogue(const linear_problem &p, const linear_operands &o, void *partia
 linear_problem linear_forward(kernel_dtype dtype, int64_t tokens, int64_t in, int64_t out,
                               linear_epilogue epilogue, bool adds_c)
 {
-    return {CUBLAS_OP_T, CUBLAS_OP_N, out, tokens, in, dtype, epilogue, adds_c};
+    return {.op_a = CUBLAS_OP_T, .op_b = CUBLAS_OP_N, .m = out, .n = tokens, .k = in,
+            .dtype = dtype, .epilogue = epilogue, .adds_c = adds_c};
 }
 
 linear_problem linear_input_gradient(kernel_dtype dtype, int64_t tokens, int64_t in, int64_t out,
                                      linear_epilogue epilogue)
 {
-    return {CUBLAS_OP_N, CUBLAS_OP_N, in, tokens, out, dtype, epilogue, false};
+    return {.op_a = CUBLAS_OP_N, .op_b = CUBLAS_OP_N, .m = in, .n = tokens, .k = out,
+            .dtype = dtype, .epilogue = epilogue};
 }
 
 linear_problem linear_weight_gradient(kernel_dtype dtype, int64_t tokens, int64_t in, int64_t out,
                                       linear_epilogue epilogue)
 {
-    return {CUBLAS_OP_N, CUBLAS_OP_T, in, out, tokens, dtype, epilogue, false};
+    return {.op_a = CUBLAS_OP_N, .op_b = CUBLAS_OP_T, .m = in, .n = out, .k = tokens,
+            .dtype = dtype, .epilogue = epilogue};
 }
 
 size_t linear_workspace_bytes(int64_t width)

@@ -30,17 +30,17 @@ template <typename T> struct norm_forward_rows {
 template <typename T> norm_forward_rows<T> norm_typed(const norm_forward_args &a)
 {
     bool layer = a.kind == NORM_LAYER;
-    return {a.shape.rows,
-            a.shape.width,
-            1.0f / static_cast<float>(a.shape.width),
-            static_cast<const T *>(a.x),
-            static_cast<const T *>(a.residual),
-            static_cast<const T *>(a.weight),
-            layer ? static_cast<const T *>(a.bias) : nullptr,
-            static_cast<T *>(a.y),
-            static_cast<T *>(a.sum),
-            layer ? a.mean : nullptr,
-            a.rstd};
+    return {.rows = a.shape.rows,
+            .width = a.shape.width,
+            .inverse_width = 1.0f / static_cast<float>(a.shape.width),
+            .x = static_cast<const T *>(a.x),
+            .residual = static_cast<const T *>(a.residual),
+            .weight = static_cast<const T *>(a.weight),
+            .bias = layer ? static_cast<const T *>(a.bias) : nullptr,
+            .y = static_cast<T *>(a.y),
+            .sum = static_cast<T *>(a.sum),
+            .mean = layer ? a.mean : nullptr,
+            .rstd = a.rstd};
 }
 
 template <typename T> struct norm_backward_rows {
@@ -54,18 +54,18 @@ template <typename T> struct norm_backward_rows {
 template <typename T> norm_backward_rows<T> norm_typed(const norm_backward_args &a)
 {
     bool layer = a.kind == NORM_LAYER;
-    return {a.shape.rows,
-            a.shape.width,
-            1.0f / static_cast<float>(a.shape.width),
-            static_cast<const T *>(a.x),
-            static_cast<const T *>(a.weight),
-            static_cast<const T *>(a.dy),
-            static_cast<const T *>(a.dsum),
-            layer ? a.mean : nullptr,
-            a.rstd,
-            static_cast<T *>(a.dx),
-            static_cast<T *>(a.dweight),
-            layer ? static_cast<T *>(a.dbias) : nullptr};
+    return {.rows = a.shape.rows,
+            .width = a.shape.width,
+            .inverse_width = 1.0f / static_cast<float>(a.shape.width),
+            .x = static_cast<const T *>(a.x),
+            .weight = static_cast<const T *>(a.weight),
+            .dy = static_cast<const T *>(a.dy),
+            .dsum = static_cast<const T *>(a.dsum),
+            .mean = layer ? a.mean : nullptr,
+            .rstd = a.rstd,
+            .dx = static_cast<T *>(a.dx),
+            .dweight = static_cast<T *>(a.dweight),
+            .dbias = layer ? static_cast<T *>(a.dbias) : nullptr};
 }
 
 inline bool norm_is_valid(const norm_shape &s)

@@ -136,12 +136,11 @@ linear_operands operands_of(const part_args &p)
     }
     if (p.kind == PART_INPUT_GRADIENT) {
         const part_input_gradient &g = p.as.input_gradient;
-        return {.a = g.weight, .b = g.y_gradient, .c = nullptr, .d = g.x_gradient,
+        return {.a = g.weight, .b = g.y_gradient, .d = g.x_gradient,
                 .bias = g.pre_bias_gradient, .aux = unconst(g.pre)};
     }
     const part_weight_gradient &g = p.as.weight_gradient;
-    return {.a = g.x, .b = g.y_gradient, .c = nullptr, .d = g.weight_gradient,
-            .bias = g.bias_gradient, .aux = nullptr};
+    return {.a = g.x, .b = g.y_gradient, .d = g.weight_gradient, .bias = g.bias_gradient};
 }
 
 } // namespace
