@@ -131,6 +131,10 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
     case REASON_FEW_RUNS:
         fprintf(out, "a few far runs make the change, the median run is within the margin");
         break;
+    case REASON_FEW_CAMPAIGNS:
+        fprintf(out, "beyond the margin, but another card or sitting may do that, of which the baseline has %zu",
+                evidence->baseline_campaigns);
+        break;
     }
     fprintf(out, "; ");
     if (evidence->paired) {
@@ -378,8 +382,8 @@ static void print_campaigns(FILE *out, const struct comparison *comparison, cons
         return;
     if (most == 1 || most == 2)
         fprintf(out, "%snote: the baseline holds %zu campaign%s: what another card or sitting does to a case is not "
-                     "known from it, and may be what a change of a few per cent is\n",
-                prefix, most, most == 1 ? "" : "s");
+                     "known from it; slower and faster count a spread of %g %% for it, the intervals none\n",
+                prefix, most, most == 1 ? "" : "s", percent * comparison->settings->rule.campaign_spread);
     if (comparison->suites > 1)
         fprintf(out, "%snote: each of the %zu suites is judged by itself, with its own chance of a false alarm\n", prefix,
                 comparison->suites);

@@ -261,7 +261,7 @@ static void a_report_fits_a_screen(void **state)
     assert_int_equal(run("--format markdown many.csv many-new.csv"), 1);
     assert_true(strlen(output) < 60000);
     assert_null(strstr(output, directory));
-    assert_int_equal(run("--format github --margin 38 many.csv many-new.csv"), 1);
+    assert_int_equal(run("--format github --margin 35 many.csv many-new.csv"), 1);
     assert_says(output, "::error title=gpubench: SLOWER::suite case029 plain cuda f32 n=1 cold: +38.91 %25");
     assert_int_equal(count_lines(output), 2);
 }
