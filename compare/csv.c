@@ -80,7 +80,8 @@ static bool hold_record(struct csv_reader *reader)
     reader->plain_end = NULL;
     for (;;) {
         char *from = reader->next + seen;
-        char *line_end = reader->end > from ? memchr(from, '\n', (size_t)(reader->end - from)) : NULL;
+        size_t held = (size_t)(reader->end - from);
+        char *line_end = held > 0 ? memchr(from, '\n', held) : NULL;
         const char *to = line_end ? line_end : reader->end;
         quotes += count_quotes(from, to);
         seen += (size_t)(to - from) + (line_end != NULL);

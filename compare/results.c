@@ -314,9 +314,10 @@ static bool read_origin(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
     uint32_t *last = loading->last_names;
+    struct catalogue *catalogue = loading->catalogue;
     row->campaign =
-        intern_trimmed(&loading->catalogue->campaigns, field(loading, c->campaign), &last[c->campaign]);
-    row->device = intern_trimmed(&loading->catalogue->devices, field(loading, c->device), &last[c->device]);
+        intern_trimmed(&catalogue->campaigns, field(loading, c->campaign), &last[c->campaign]);
+    row->device = intern_trimmed(&catalogue->devices, field(loading, c->device), &last[c->device]);
     if (row->campaign == INTERN_NONE || row->device == INTERN_NONE)
         return no_memory(loading);
     uint32_t ids[PROVENANCE_COLUMNS];

@@ -22,7 +22,10 @@ static const double detection = 0.9;
 
 struct rule default_rule(void)
 {
-    return (struct rule){.margin = 0.02, .confidence = 0.95, .false_alarms = 0.01, .threshold = 0.05,
+    return (struct rule){.margin = 0.02,
+                         .confidence = 0.95,
+                         .false_alarms = 0.01,
+                         .threshold = 0.05,
                          .campaign_spread = 0.01};
 }
 
@@ -171,13 +174,15 @@ static void set_claim_error(const struct evidence *evidence, const struct rule *
                             struct judgement *judgement)
 {
     double spread = rule->campaign_spread;
-    struct variance measured = {judgement->standard_error * judgement->standard_error, judgement->degrees};
+    double error = judgement->standard_error;
+    struct variance measured = {error * error, judgement->degrees};
     struct variance assumed = {evidence->uncounted_factor * spread * spread, assumed_degrees};
     judgement->claim_error = sqrt(measured.value + assumed.value);
     judgement->claim_degrees = measured.degrees;
-    if (assumed.value > 0.0)
-        judgement->claim_degrees = measured.degrees < assumed.degrees ? degrees_of_sum(measured, assumed, tail)
-                                                                      : degrees_of_sum(assumed, measured, tail);
+    if (assumed.value > 0.0 && measured.degrees < assumed.degrees)
+        judgement->claim_degrees = degrees_of_sum(measured, assumed, tail);
+    else if (assumed.value > 0.0)
+        judgement->claim_degrees = degrees_of_sum(assumed, measured, tail);
 }
 
 /* P(a change as large as this | the true one is 0). With no spread at all the
@@ -212,8 +217,10 @@ static bool find_changes(const struct evidence *evidence, struct family *family,
     for (size_t i = 0; i < family->count; i++) {
         struct judgement *judgement = &judgements[family->index[i]];
         double change = direction * judgement->log_ratio;
-        family->change[i] = tail_of(change, judgement->claim_error, judgement->claim_degrees);
-        family->margin[i] = tail_of(change - margin, judgement->claim_error, judgement->claim_degrees);
+        double error = judgement->claim_error;
+        double degrees = judgement->claim_degrees;
+        family->change[i] = tail_of(change, error, degrees);
+        family->margin[i] = tail_of(change - margin, error, degrees);
         family->alone[i] = family->margin[i] <= alpha;
         if (tail_of(change - margin, judgement->standard_error, judgement->degrees) <= alpha)
             judgement->reason = REASON_FEW_CAMPAIGNS; /* unless it is beyond that as well */
@@ -254,9 +261,10 @@ static bool judge_spread(const struct evidence *evidence, const struct rule *rul
         return false;
     for (size_t i = 0; i < family->count; i++) {
         struct judgement *judgement = &judgements[family->index[i]];
-        set_error(&evidence[family->index[i]], family->variances[i], campaign_prior,
-                  rule->false_alarms / (double)family->count, judgement);
-        set_claim_error(&evidence[family->index[i]], rule, rule->false_alarms / (double)family->count, judgement);
+        const struct evidence *one = &evidence[family->index[i]];
+        double tail = rule->false_alarms / (double)family->count;
+        set_error(one, family->variances[i], campaign_prior, tail, judgement);
+        set_claim_error(one, rule, tail, judgement);
         set_interval(rule, judgement);
         judgement->family = family->count;
     }

@@ -317,11 +317,12 @@ static void few_campaigns(void **state)
         }
         struct judgement below = judge(baseline, open, &rule);
         struct judgement above = judge(baseline, slower, &rule);
-        assert_int_equal(below.verdict, cases[i].campaigns < 3 ? VERDICT_INCONCLUSIVE : VERDICT_SAME);
-        assert_int_equal(below.reason, cases[i].campaigns < 3 ? REASON_FEW_CAMPAIGNS : REASON_WITHIN_MARGIN);
+        bool few = cases[i].campaigns < 3;
+        assert_int_equal(below.verdict, few ? VERDICT_INCONCLUSIVE : VERDICT_SAME);
+        assert_int_equal(below.reason, few ? REASON_FEW_CAMPAIGNS : REASON_WITHIN_MARGIN);
         assert_int_equal(above.verdict, VERDICT_SLOWER);
         assert_int_equal(judge(slower, baseline, &rule).verdict,
-                         cases[i].campaigns < 3 ? VERDICT_FASTER : VERDICT_INCONCLUSIVE);
+                         few ? VERDICT_FASTER : VERDICT_INCONCLUSIVE);
         assert_int_equal(judge(baseline, baseline, &rule).verdict, VERDICT_SAME);
         assert_true(fabs(above.low - log(cases[i].slower / 100.0)) < 1e-12);
     }
