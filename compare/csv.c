@@ -47,8 +47,7 @@ static bool grow(struct csv_reader *reader)
 static bool refill(struct csv_reader *reader)
 {
     size_t held = (size_t)(reader->end - reader->next);
-    if (reader->buffer)
-        memmove(reader->buffer, reader->next, held);
+    memmove(reader->buffer, reader->next, held);
     reader->next = reader->buffer;
     reader->end = reader->buffer + held;
     if (held + 1 >= reader->capacity && !grow(reader))
@@ -353,7 +352,7 @@ bool csv_open(struct csv_reader *reader, const char *path)
     reader->stream = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (!reader->stream)
         return fail(reader, "%s: cannot open: %s", path, strerror(errno));
-    return read_header(reader);
+    return grow(reader) && read_header(reader);
 }
 
 bool csv_open_bytes(struct csv_reader *reader, const char *path, const char *bytes, size_t size)

@@ -56,7 +56,9 @@ static struct dated_point make_point(struct gathering *gathering, const struct r
                                      size_t count)
 {
     const struct metric *metric = gathering->settings->metric;
-    struct dated_point made = {.point = {rows[0]->campaign, rows[0]->revision, rows[0]->time_s}};
+    struct dated_point made = {.point = {.campaign = rows[0]->campaign,
+                                         .revision = rows[0]->revision,
+                                         .time_s = rows[0]->time_s}};
     for (size_t i = 0; i < count; i++) {
         gathering->costs[i] = log_cost(metric, value_without_constant(metric, rows[i]));
         if (rows[i]->time_s < made.point.time_s) {
