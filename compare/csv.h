@@ -21,6 +21,7 @@ struct csv_reader {
     size_t capacity;
     bool at_end; /* nothing is left to read */
     bool cut;    /* the current record ends with the file, not with a line end */
+    char *plain_end; /* the line end of a record without a quote, else NULL */
     char *next;       /* the first character not read yet */
     char *end;
     const char *line_start;

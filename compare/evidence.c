@@ -135,8 +135,10 @@ static void choose_variances(struct summary baseline, struct summary current, do
             evidence->run_variance = within;
         return;
     }
-    if (baseline.campaigns < least_campaigns)
+    if (baseline.campaigns < least_campaigns) {
+        evidence->uncounted_factor = campaign_factor;
         return;
+    }
     if (within.degrees <= 0.0) {
         /* One run a campaign: the total spread is that of both together. */
         evidence->run_factor = fmax(evidence->run_factor, campaign_factor);

@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All four as fractions: 0.02 is 2 %. */
+/* All five as fractions: 0.02 is 2 %. */
 struct rule {
     double margin;           /* a smaller change does not matter; >= 0 */
     double confidence;       /* of each bound of an interval; in (0.5, 1) */
     double false_alarms;     /* for the whole comparison; in (0, 0.5) */
     double threshold;        /* for a baseline of one run; > 0 */
+    double campaign_spread;  /* standard deviation, where the baseline cannot tell it; >= 0 */
     bool campaigns_in_common; /* equal campaign numbers are the same sitting */
 };
 
@@ -41,6 +42,7 @@ struct evidence {
     struct variance between_square; /* mean square between the campaigns of a side */
     double campaign_factor;         /* as run_factor, for the variance between campaigns */
     double runs_per_campaign;       /* how often between_square holds that variance */
+    double uncounted_factor; /* as campaign_factor, where the baseline's campaigns are too few */
 };
 
 /* Fills *evidence, and outside[0 .. baseline.runs) with the runs that the fence

@@ -56,7 +56,9 @@ static struct dated_point make_point(struct gathering *gathering, const struct r
                                      size_t count)
 {
     const struct metric *metric = gathering->settings->metric;
-    struct dated_point made = {.point = {rows[0]->campaign, rows[0]->revision, rows[0]->time_s}};
+    struct dated_point made = {.point = {.campaign = rows[0]->campaign,
+                                         .revision = rows[0]->revision,
+                                         .time_s = rows[0]->time_s}};
     for (size_t i = 0; i < count; i++) {
         gathering->costs[i] = log_cost(metric, value_without_constant(metric, rows[i]));
         if (rows[i]->time_s < made.point.time_s) {
@@ -101,7 +103,8 @@ static void keep_case(struct history *history, uint32_t case_id, const struct da
         .case_id = case_id,
         .first = first,
         .trend = {
-            .points = history->levels + first, .count = count, .starts = history->starts + first}};
+            .points = history->levels + first, .count = count, .starts = history->starts + first,
+            .lone = history->lone + first}};
 }
 
 static bool gather_case(struct gathering *gathering, uint32_t case_id, struct row_span span)
@@ -138,10 +141,11 @@ static bool reserve(struct gathering *gathering, size_t cases, size_t rows)
     history->points = malloc((rows + 1) * sizeof history->points[0]);
     history->levels = malloc((rows + 1) * sizeof history->levels[0]);
     history->starts = malloc((rows + 1) * sizeof history->starts[0]);
+    history->lone = malloc((rows + 1) * sizeof history->lone[0]);
     gathering->rows = malloc((rows + 1) * sizeof gathering->rows[0]);
     gathering->costs = malloc((rows + 1) * sizeof gathering->costs[0]);
     return history->cases && history->points && history->levels && history->starts &&
-           gathering->rows && gathering->costs;
+           history->lone && gathering->rows && gathering->costs;
 }
 
 /* The rule wants the trends next to each other. */
@@ -185,5 +189,6 @@ void history_free(struct history *history)
     free(history->points);
     free(history->levels);
     free(history->starts);
+    free(history->lone);
     *history = (struct history){0};
 }

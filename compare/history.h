@@ -28,6 +28,7 @@ struct history {
     struct trend_point *levels;
     size_t point_count;
     size_t *starts;
+    bool *lone;
     size_t single;                /* cases with but one campaign */
     size_t undated;               /* cases in the order of the files, for lack of a timestamp */
     size_t few;                   /* cases with too few campaigns to know what one does */

@@ -2,6 +2,7 @@
 
 #include "number.h"
 
+#include <float.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,33 +87,65 @@ static double convert(const char *text)
     return strtod(local, NULL);
 }
 
-/* Digits with at most one point that fit in 53 bits, over a power of ten that a
- * double holds exactly: one division rounds as strtod does, and costs a tenth. */
-static bool is_short(const char *text, double *out)
+/* Digits with at most one point, as whole / 10^decimals. */
+struct digits {
+    uint64_t whole;
+    size_t count;
+    size_t decimals;
+};
+
+/* As many as always fit in 64 bits. */
+enum { most_digits = 19 };
+
+static bool read_digits(const char *text, struct digits *out)
 {
-    static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    uint64_t whole = 0;
-    size_t digits = 0;
-    size_t decimals = 0;
+    struct digits digits = {0};
     bool point = false;
     for (; *text; text++) {
         if (*text == '.' && !point) {
             point = true;
             continue;
         }
-        if (*text < '0' || *text > '9' || ++digits > 15)
+        if (*text < '0' || *text > '9' || ++digits.count > most_digits)
             return false;
-        whole = 10 * whole + (uint64_t)(*text - '0');
-        decimals += point;
+        digits.whole = 10 * digits.whole + (uint64_t)(*text - '0');
+        digits.decimals += point;
     }
-    *out = (double)whole / tens[decimals];
-    return digits > 0;
+    *out = digits;
+    return digits.count > 0;
+}
+
+/* Where both are exact in the type, one division rounds as strtod does, and costs a
+ * tenth: up to 15 digits in a double. An x87 number has 11 bits more: what it rounds to
+ * rounds on to the same double, unless those bits say that it lies just in the middle
+ * between two. */
+static bool divide(struct digits digits, double *out)
+{
+    static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    if (digits.count <= 15) {
+        *out = (double)digits.whole / tens[digits.decimals];
+        return true;
+    }
+#if LDBL_MANT_DIG == 64 && defined __x86_64__
+    static const long double long_tens[] = {
+        1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+        1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L};
+    long double quotient = (long double)digits.whole / long_tens[digits.decimals];
+    uint64_t mantissa;
+    memcpy(&mantissa, &quotient, sizeof mantissa);
+    *out = (double)quotient;
+    return (mantissa & 0x7ff) != 0x400;
+#else
+    return false;
+#endif
 }
 
 bool parse_decimal(const char *text, double *out)
 {
     double value = 0.0;
-    if (is_short(text, &value)) {
+    struct digits digits;
+    if (read_digits(text, &digits) && divide(digits, &value)) {
         *out = value;
         return true;
     }

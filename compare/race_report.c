@@ -38,7 +38,8 @@ void report_race_before(FILE *out, const struct race_summary *race, enum format 
             race->pairs, race->first_seed, race->first_seed + race->pairs - 1, race->processes,
             race->seconds, place.end);
     if (!race->verified_once)
-        fprintf(place.out, "%severy process verifies its cases: not both programs have --no-verify%s",
+        fprintf(place.out,
+                "%severy process verifies its cases: not both programs have --no-verify%s",
                 place.prefix, place.end);
     if (race->same_file)
         fprintf(place.out, "%sboth are the same file: whatever is found is a false alarm%s",

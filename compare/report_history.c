@@ -13,6 +13,9 @@
 
 static const double percent = 100.0;
 
+/* A level that so many campaigns have will hardly turn out to be one bad sitting. */
+enum { sure_campaigns = 3 };
+
 /* What a report is written from. */
 struct telling {
     FILE *out;
@@ -117,8 +120,31 @@ static void print_change(const struct telling *telling, const struct history_cas
     fprintf(telling->out, " %s\n      at    ", telling->settings->metric->unit);
     print_sitting(telling, at);
     fputs("\n      after ", telling->out);
-    print_sitting(telling, at - 1);
+    const struct history_point *before = at - 1;
+    while (one->trend.lone[before - points])
+        before--;
+    print_sitting(telling, before);
+    size_t held = points_of(&one->trend, level);
+    if (level + 1 == one->trend.level_count && held < sure_campaigns)
+        fprintf(telling->out, "\n      not yet sure: %zu campaign%s since", held, held == 1 ? "" : "s");
     putc('\n', telling->out);
+}
+
+static void print_lone(const struct telling *telling, const struct history_case *one, size_t i)
+{
+    fputs("    alone: ", telling->out);
+    print_value(telling->out, 0, value_of(telling, one->trend.points[i].level));
+    fprintf(telling->out, " %s in ", telling->settings->metric->unit);
+    print_sitting(telling, &telling->history->points[one->first + i]);
+    fputs(", unlike those before and after\n", telling->out);
+}
+
+static bool has_news(const struct history_case *one)
+{
+    for (size_t i = 0; i < one->trend.count; i++)
+        if (one->trend.lone[i])
+            return true;
+    return one->trend.level_count > 1;
 }
 
 static void print_case(const struct telling *telling, const struct history_case *one)
@@ -132,6 +158,9 @@ static void print_case(const struct telling *telling, const struct history_case 
     print_range(telling, one);
     for (size_t level = 1; level < one->trend.level_count; level++)
         print_change(telling, one, level);
+    for (size_t i = 0; i < one->trend.count; i++)
+        if (one->trend.lone[i])
+            print_lone(telling, one, i);
 }
 
 /* The size of the case's largest change. */
@@ -173,7 +202,7 @@ static void print_cases(const struct telling *telling, const struct listing *lis
     const struct history_case **listed = malloc((history->case_count + 1) * sizeof listed[0]);
     size_t count = 0;
     for (size_t i = 0; listed && i < history->case_count; i++)
-        if (listing->all || history->cases[i].trend.level_count > 1)
+        if (listing->all || has_news(&history->cases[i]))
             listed[count++] = &history->cases[i];
     sorting = telling->catalogue;
     if (count > 0 && listing->sort != SORT_FILE)

@@ -105,9 +105,9 @@ static void print_campaigns(FILE *out, const struct comparison *comparison, cons
     if (most == 1 || most == 2)
         fprintf(out,
                 "%snote: the baseline holds %zu campaign%s: how much another sitting or card moves "
-                "a case is "
-                "not known from it, and a change of a few per cent may be no more than that\n",
-                prefix, most, most == 1 ? "" : "s");
+                "a case is not known from it; slower and faster count a spread of %g %% for it\n",
+                prefix, most, most == 1 ? "" : "s",
+                percent * comparison->settings->rule.campaign_spread);
     if (comparison->suites > 1)
         fprintf(out,
                 "%snote: each of the %zu suites is judged by itself, with its own chance of a "

@@ -118,6 +118,10 @@ static void print_rule_applied(FILE *out, const struct rule *rule, const struct 
         fprintf(out, "beyond the margin of %g %%, but among %zu cases one may get there by chance", margin,
                 judgement->family);
         break;
+    case REASON_FEW_CAMPAIGNS:
+        fprintf(out, "beyond the margin of %g %%, but another card or sitting may do that, of which the baseline "
+                     "has too few to tell", margin);
+        break;
     case REASON_FEW_RUNS:
         fprintf(out, "a few far runs make the change: the median run is within the margin of %g %%", margin);
         break;

@@ -54,6 +54,7 @@ struct loading {
     uint32_t file;
     char *error;
     bool *numeric; /* which columns hold a number */
+    uint32_t *last_names; /* of each column that holds one, its number in the row before */
     char *key;     /* scratch for joined keys */
     size_t key_capacity;
 };
@@ -135,7 +136,8 @@ static bool is_numeric(const char *name)
 static bool find_numeric(struct loading *loading)
 {
     loading->numeric = calloc(loading->reader.column_count, sizeof loading->numeric[0]);
-    if (!loading->numeric)
+    loading->last_names = calloc(loading->reader.column_count, sizeof loading->last_names[0]);
+    if (!loading->numeric || !loading->last_names)
         return no_memory(loading);
     for (size_t i = 0; i < loading->reader.column_count; i++)
         loading->numeric[i] = is_numeric(loading->reader.names[i]) && (int)i != loading->columns.metric;
@@ -254,8 +256,11 @@ static bool read_number(struct loading *loading, int column, double *out)
            fail_field(loading, column, "is not a decimal number with a point");
 }
 
-static uint32_t intern_trimmed(struct intern_table *table, const char *text)
+/* Most rows have the name that the row before them has: last is what that was. */
+static uint32_t intern_trimmed(struct intern_table *table, const char *text, uint32_t *last)
 {
+    if (*last < table->count && strcmp(intern_text(table, *last), text) == 0)
+        return *last;
     size_t size = strlen(text);
     while (size > 0 && text[size - 1] == ' ')
         size--;
@@ -263,7 +268,7 @@ static uint32_t intern_trimmed(struct intern_table *table, const char *text)
         text++;
         size--;
     }
-    return intern_add(table, text, size, NULL);
+    return *last = intern_add(table, text, size, NULL);
 }
 
 /* INTERN_NONE for an empty field and a column that the file lacks. */
@@ -272,7 +277,7 @@ static bool read_name(struct loading *loading, int column, struct intern_table *
     *id = INTERN_NONE;
     if (column < 0 || *field(loading, column) == '\0')
         return true;
-    *id = intern_trimmed(table, field(loading, column));
+    *id = intern_trimmed(table, field(loading, column), &loading->last_names[column]);
     return *id != INTERN_NONE || no_memory(loading);
 }
 
@@ -308,8 +313,11 @@ static int64_t seconds_of(const char *text)
 static bool read_origin(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
-    row->campaign = intern_trimmed(&loading->catalogue->campaigns, field(loading, c->campaign));
-    row->device = intern_trimmed(&loading->catalogue->devices, field(loading, c->device));
+    uint32_t *last = loading->last_names;
+    struct catalogue *catalogue = loading->catalogue;
+    row->campaign =
+        intern_trimmed(&catalogue->campaigns, field(loading, c->campaign), &last[c->campaign]);
+    row->device = intern_trimmed(&catalogue->devices, field(loading, c->device), &last[c->device]);
     if (row->campaign == INTERN_NONE || row->device == INTERN_NONE)
         return no_memory(loading);
     uint32_t ids[PROVENANCE_COLUMNS];
@@ -343,6 +351,15 @@ static bool read_float(struct loading *loading, int column, float *out)
     if (!read_number(loading, column, &value))
         return false;
     *out = (float)value;
+    return true;
+}
+
+/* The median, which is the usual metric. */
+static bool read_time(struct loading *loading, struct row *row)
+{
+    if (loading->columns.time != loading->columns.metric)
+        return read_float(loading, loading->columns.time, &row->time_us);
+    row->time_us = (float)row->value;
     return true;
 }
 
@@ -415,7 +432,7 @@ static bool read_row(struct loading *loading, struct row *row)
     return check_line(loading) && read_schema(loading) && read_case(loading, &row->case_id) &&
            read_status(loading, &row->status) && read_origin(loading, row) &&
            read_number(loading, c->metric, &row->value) && read_number(loading, c->bytes, &row->bytes) &&
-           read_number(loading, c->flops, &row->flops) && read_float(loading, c->time, &row->time_us) &&
+           read_number(loading, c->flops, &row->flops) && read_time(loading, row) &&
            read_float(loading, c->overhead, &row->overhead_us) &&
            (row->status != STATUS_OK || check_numbers(loading));
 }
@@ -547,6 +564,7 @@ static bool load_opened(struct loading *loading, bool opened)
     csv_close(&loading->reader);
     free(loading->key);
     free(loading->numeric);
+    free(loading->last_names);
     return complete && check_unique(loading);
 }
 

@@ -179,6 +179,55 @@ static bool measure_spreads(struct trend *trends, size_t count, size_t most_poin
     return scratch && lend_spreads(trends, count);
 }
 
+/* Room for the points that do not stand alone, and where among all they are. */
+struct inner_points {
+    struct trend_point *points;
+    size_t *places;
+    bool *lone;
+};
+
+/* Marks the levels of one point that stand alone; false where there is none. */
+static bool mark_lone(const struct trend *inner, const size_t *places, bool *lone)
+{
+    bool marked = false;
+    for (size_t level = 1; level + 1 < inner->level_count; level++) {
+        double before = level_of(inner, level - 1);
+        double here = level_of(inner, level);
+        double after = level_of(inner, level + 1);
+        bool between = here <= fmax(before, after) && here >= fmin(before, after);
+        if (between || points_of(inner, level) > 1)
+            continue;
+        lone[places[inner->starts[level]]] = true;
+        marked = true;
+    }
+    return marked;
+}
+
+static void find_levels(struct search search, const struct inner_points *room)
+{
+    struct trend *trend = search.trend;
+    struct trend inner = *trend;
+    inner.points = room->points;
+    inner.lone = room->lone;
+    search.trend = &inner;
+    for (size_t i = 0; i < trend->count; i++)
+        trend->lone[i] = room->lone[i] = false;
+    do {
+        inner.count = 0;
+        for (size_t i = 0; i < trend->count; i++) {
+            room->places[inner.count] = i;
+            room->points[inner.count] = trend->points[i];
+            inner.count += !trend->lone[i];
+        }
+        inner.starts[0] = 0;
+        inner.level_count = 1;
+        segment(&search, 0, inner.count);
+    } while (mark_lone(&inner, room->places, trend->lone));
+    trend->level_count = inner.level_count;
+    for (size_t level = 0; level < inner.level_count; level++)
+        trend->starts[level] = room->places[inner.starts[level]];
+}
+
 bool find_changes(struct trend *trends, size_t count, const struct rule *rule)
 {
     size_t places = 0, most_points = 0;
@@ -186,24 +235,37 @@ bool find_changes(struct trend *trends, size_t count, const struct rule *rule)
         places += trends[i].count - 1;
         most_points = trends[i].count > most_points ? trends[i].count : most_points;
     }
-    if (!measure_spreads(trends, count, most_points))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        struct search search = {&trends[i], log1p(rule->margin),
-                                rule->false_alarms / 2.0 / fmax(1.0, (double)places)};
-        trends[i].starts[0] = 0;
-        trends[i].level_count = 1;
-        segment(&search, 0, trends[i].count);
-    }
-    return true;
+    struct inner_points room = {malloc((most_points + 1) * sizeof room.points[0]),
+                                malloc((most_points + 1) * sizeof room.places[0]),
+                                malloc((most_points + 1) * sizeof room.lone[0])};
+    bool complete =
+        room.points && room.places && room.lone && measure_spreads(trends, count, most_points);
+    double tail = rule->false_alarms / 2.0 / fmax(1.0, (double)places);
+    for (size_t i = 0; complete && i < count; i++)
+        find_levels((struct search){&trends[i], log1p(rule->margin), tail}, &room);
+    free(room.points);
+    free(room.places);
+    free(room.lone);
+    return complete;
+}
+
+static size_t level_end(const struct trend *trend, size_t level)
+{
+    return level + 1 < trend->level_count ? trend->starts[level + 1] : trend->count;
 }
 
 double level_of(const struct trend *trend, size_t level)
 {
-    size_t first = trend->starts[level];
-    size_t last = level + 1 < trend->level_count ? trend->starts[level + 1] : trend->count;
     double sum = 0.0;
-    for (size_t i = first; i < last; i++)
-        sum += trend->points[i].level;
-    return sum / (double)(last - first);
+    for (size_t i = trend->starts[level]; i < level_end(trend, level); i++)
+        sum += trend->lone[i] ? 0.0 : trend->points[i].level;
+    return sum / (double)points_of(trend, level);
+}
+
+size_t points_of(const struct trend *trend, size_t level)
+{
+    size_t points = 0;
+    for (size_t i = trend->starts[level]; i < level_end(trend, level); i++)
+        points += !trend->lone[i];
+    return points;
 }

@@ -11,7 +11,11 @@
  * spread of a point is the larger of two: of its runs, pooled over the case; and, from
  * five campaigns on, of the points themselves, by the median size of the steps from
  * one to the next, which a few true changes do not move, while the sittings' own
- * effects are in it. Cases lend each other both (see verdict.h, 3). */
+ * effects are in it. Cases lend each other both (see verdict.h, 3).
+ *
+ * A level of one campaign above or below both levels around it is no level: one bad
+ * sitting is not a change up and another one down. It stands alone, belongs to none,
+ * and the levels are looked for again without it. */
 #ifndef GPUBENCH_COMPARE_TREND_H
 #define GPUBENCH_COMPARE_TREND_H
 
@@ -32,6 +36,7 @@ struct trend {
     size_t count;
     size_t *starts; /* room for count; filled with where each level begins, the first at 0 */
     size_t level_count;
+    bool *lone; /* room for count; filled: is the point in no level? */
     struct variance run_spread; /* moderated; as is the next */
     struct variance point_spread;
 };
@@ -39,7 +44,8 @@ struct trend {
 /* False when memory ran out. */
 bool find_changes(struct trend *trends, size_t count, const struct rule *rule);
 
-/* The mean of the points of one of the trend's levels. */
+/* The mean of the points of one of the trend's levels, and how many they are. */
 double level_of(const struct trend *trend, size_t level);
+size_t points_of(const struct trend *trend, size_t level);
 
 #endif

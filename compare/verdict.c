@@ -14,12 +14,19 @@
 static const double most_run_degrees = 30.0;
 static const double most_campaign_degrees = 12.0;
 
+/* How well the spread between campaigns is known where it is assumed. */
+static const double assumed_degrees = 30.0;
+
 /* How surely a change of smallest_change is found. */
 static const double detection = 0.9;
 
 struct rule default_rule(void)
 {
-    return (struct rule){.margin = 0.02, .confidence = 0.95, .false_alarms = 0.01, .threshold = 0.05};
+    return (struct rule){.margin = 0.02,
+                         .confidence = 0.95,
+                         .false_alarms = 0.01,
+                         .threshold = 0.05,
+                         .campaign_spread = 0.01};
 }
 
 static bool has_spread(const struct evidence *evidence)
@@ -162,12 +169,28 @@ static void set_error(const struct evidence *evidence, struct variance runs, str
     judgement->degrees = degrees_of_sum(by_campaign_part, by_run_part, tail);
 }
 
+/* Point 5 of the rule. */
+static void set_claim_error(const struct evidence *evidence, const struct rule *rule, double tail,
+                            struct judgement *judgement)
+{
+    double spread = rule->campaign_spread;
+    double error = judgement->standard_error;
+    struct variance measured = {error * error, judgement->degrees};
+    struct variance assumed = {evidence->uncounted_factor * spread * spread, assumed_degrees};
+    judgement->claim_error = sqrt(measured.value + assumed.value);
+    judgement->claim_degrees = measured.degrees;
+    if (assumed.value > 0.0 && measured.degrees < assumed.degrees)
+        judgement->claim_degrees = degrees_of_sum(measured, assumed, tail);
+    else if (assumed.value > 0.0)
+        judgement->claim_degrees = degrees_of_sum(assumed, measured, tail);
+}
+
 /* P(a change as large as this | the true one is 0). With no spread at all the
  * change is exact. */
-static double tail_of(double change, const struct judgement *judgement)
+static double tail_of(double change, double error, double degrees)
 {
-    if (judgement->standard_error > 0.0)
-        return student_upper_tail(change / judgement->standard_error, judgement->degrees);
+    if (error > 0.0)
+        return student_upper_tail(change / error, degrees);
     return change > 0.0 ? 0.0 : 1.0;
 }
 
@@ -194,9 +217,13 @@ static bool find_changes(const struct evidence *evidence, struct family *family,
     for (size_t i = 0; i < family->count; i++) {
         struct judgement *judgement = &judgements[family->index[i]];
         double change = direction * judgement->log_ratio;
-        family->change[i] = tail_of(change, judgement);
-        family->margin[i] = tail_of(change - margin, judgement);
+        double error = judgement->claim_error;
+        double degrees = judgement->claim_degrees;
+        family->change[i] = tail_of(change, error, degrees);
+        family->margin[i] = tail_of(change - margin, error, degrees);
         family->alone[i] = family->margin[i] <= alpha;
+        if (tail_of(change - margin, judgement->standard_error, judgement->degrees) <= alpha)
+            judgement->reason = REASON_FEW_CAMPAIGNS; /* unless it is beyond that as well */
     }
     if (!holm_adjust(family->change, family->count) || !holm_adjust(family->margin, family->count))
         return false;
@@ -234,8 +261,10 @@ static bool judge_spread(const struct evidence *evidence, const struct rule *rul
         return false;
     for (size_t i = 0; i < family->count; i++) {
         struct judgement *judgement = &judgements[family->index[i]];
-        set_error(&evidence[family->index[i]], family->variances[i], campaign_prior,
-                  rule->false_alarms / (double)family->count, judgement);
+        const struct evidence *one = &evidence[family->index[i]];
+        double tail = rule->false_alarms / (double)family->count;
+        set_error(one, family->variances[i], campaign_prior, tail, judgement);
+        set_claim_error(one, rule, tail, judgement);
         set_interval(rule, judgement);
         judgement->family = family->count;
     }
@@ -261,10 +290,10 @@ double smallest_change(const struct judgement *judgement, const struct rule *rul
 {
     if (isnan(judgement->low))
         return rule->threshold;
-    if (judgement->standard_error <= 0.0)
+    if (judgement->claim_error <= 0.0)
         return rule->margin;
-    double error = judgement->standard_error;
-    double degrees = judgement->degrees;
+    double error = judgement->claim_error;
+    double degrees = judgement->claim_degrees;
     double alpha = 1.0 - rule->confidence;
     double cases = (double)judgement->family;
     double alone = log1p(rule->margin) + error * student_quantile(alpha, degrees);

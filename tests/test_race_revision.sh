@@ -224,6 +224,30 @@ rm -rf .git/modules/dep && mv "$work/dep" "$work/gone"
 race --rev HEAD
 [ $status -eq 2 ] && says 'submodule of revision HEAD is not to be had: dep'
 check $? "a submodule that cannot be had: status 2, and its name"
+
+# ---- the recipe of compare/README.md
+
+git init -q -b trunk "$work/bisect"
+cd "$work/bisect" || exit 2
+printf '/build/\n' > .gitignore
+for commit in 1 2 3 broken 5 6 7 8; do
+    case $commit in
+    [123]) suite "salt=$commit" ;;
+    *) suite "salt=$commit" 'slow=norm fast:1.05' ;;
+    esac
+    echo "build/toy: toy; mkdir -p build && cp toy build/toy" > Makefile
+    [ "$commit" != broken ] || echo "build/toy: toy; false" > Makefile
+    git add . && git commit -q -m "commit $commit"
+done
+git checkout -q HEAD~7 && make -s build/toy && cp build/toy "$work/good" && git checkout -q trunk
+git bisect start trunk HEAD~7 > "$work/log" 2>&1
+COMPARE=$root/build/gpubench-compare GOOD=$work/good git bisect run sh -c 'make -s build/toy || exit 125
+  "$COMPARE" --race "$GOOD" build/toy -- --filter "^norm fast"
+  s=$?; [ $s -eq 2 ] && exit 125; exit $s' >> "$work/log" 2>&1
+git bisect log | sed -n 's/^# [a-z ]*first .*commit: .*\] //p' | sort > "$work/found"
+[ "$(tr '\n' ',' < "$work/found")" = 'commit 5,commit broken,' ]
+check $? "bisecting by races finds the commit, next to one that does not build"
+cd "$work/main" || exit 2
 rm -rf build .git
 mkdir build && cp "$root/build/gpubench-compare" build/
 before= && make -s BACKEND=cpu build/cpu/toy

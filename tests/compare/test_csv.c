@@ -1,11 +1,16 @@
 /* The CSV reader and the number parser: what they take, and where they say
  * that a file is broken. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "../../compare/csv.h"
 #include "../../compare/number.h"
 
 #include "cmocka_all.h"
+#include "random.h"
 
 #include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool open_text(struct csv_reader *reader, const char *text)
@@ -138,6 +143,41 @@ static void too_many_columns(void **state)
     assert_refused(text, "more than 4096 fields");
 }
 
+/* What stands between two commas is the field, wherever in the line the commas are and
+ * however the line ends; with or without quotes around it. */
+static void lines_of_many_lengths(void **state)
+{
+    (void)state;
+    enum { most_fields = 40, most_length = 90 };
+    static const char characters[] = "aZ09.;+- \x01\x2b\x2d\x7f\xac\xff";
+    static char fields[most_fields][most_length + 1];
+    static char text[2 * most_fields * (most_length + 4)];
+    uint64_t random = 20261128;
+    for (int turn = 0; turn < 3000; turn++) {
+        size_t count = 1 + random_below(&random, most_fields);
+        size_t longest = 1 + random_below(&random, most_length);
+        char *end = text;
+        for (size_t i = 0; i < count; i++)
+            end += sprintf(end, "%sc%zu", i ? "," : "", i);
+        end = stpcpy(end, "\n");
+        for (size_t i = 0; i < count; i++) {
+            size_t length = i == 0 ? longest : random_below(&random, longest + 1);
+            for (size_t k = 0; k < length; k++)
+                fields[i][k] = characters[random_below(&random, sizeof characters - 1)];
+            fields[i][length] = '\0';
+            end += sprintf(end, turn % 3 == 2 ? "%s\"%s\"" : "%s%s", i ? "," : "", fields[i]);
+        }
+        end = stpcpy(end, turn % 2 ? "\r\n" : "\n");
+        struct csv_reader reader;
+        assert_true(csv_open_bytes(&reader, "t.csv", text, (size_t)(end - text)));
+        assert_int_equal(csv_next(&reader), CSV_RECORD);
+        for (size_t i = 0; i < count; i++)
+            assert_string_equal(reader.fields[i], fields[i]);
+        assert_int_equal(csv_next(&reader), CSV_END);
+        csv_close(&reader);
+    }
+}
+
 static void files_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -150,6 +190,42 @@ static void files_that_cannot_be_read(void **state)
     csv_close(&reader);
     assert_false(csv_open(&reader, "/dev/null"));
     csv_close(&reader);
+}
+
+/* Every spelling is the double that strtod makes of it, which rounds correctly; also
+ * those just between two doubles: 2^53 + 1 is one. */
+static void numbers_are_strtods(void **state)
+{
+    (void)state;
+    const char *hard[] = {"9007199254740993",     "9007199254740993.0",   "9007199254740993.1",
+                          "9007199254740995",     "9007199254740992.999", "4503599627370497.5",
+                          "2251799813685248.75",  "2251799813685249.25",  "9999999999999999999",
+                          "0.9999999999999999999", "18446744073709551615", "0.0000000000000000001",
+                          "1844674407370955264.", "5497558138880000001",  "0000000000000000000"};
+    uint64_t random = 20261128;
+    char text[64];
+    double value = 0.0;
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        assert_true(parse_decimal(hard[i], &value));
+        assert_memory_equal(&value, &(double){strtod(hard[i], NULL)}, sizeof value);
+    }
+    for (int i = 0; i < 300000; i++) {
+        size_t digits = 1 + random_below(&random, 21);
+        size_t point = random_below(&random, digits + 2);
+        size_t length = 0;
+        for (size_t k = 0; k < digits; k++) {
+            if (k == point)
+                text[length++] = '.';
+            text[length++] = (char)('0' + random_below(&random, 10));
+        }
+        text[length] = '\0';
+        assert_true(parse_decimal(text, &value));
+        assert_memory_equal(&value, &(double){strtod(text, NULL)}, sizeof value);
+        double near = 1000.0 * random_uniform(&random);
+        snprintf(text, sizeof text, "%.*g", 15 + (int)random_below(&random, 5), near);
+        assert_true(parse_decimal(text, &value));
+        assert_memory_equal(&value, &(double){strtod(text, NULL)}, sizeof value);
+    }
 }
 
 static void numbers(void **state)
@@ -207,7 +283,9 @@ int main(void)
         cmocka_unit_test(nul_bytes),
         cmocka_unit_test(too_many_columns),
         cmocka_unit_test(files_that_cannot_be_read),
+        cmocka_unit_test(lines_of_many_lengths),
         cmocka_unit_test(numbers),
+        cmocka_unit_test(numbers_are_strtods),
         cmocka_unit_test(whole_numbers),
         cmocka_unit_test(numbers_ignore_the_locale),
     };

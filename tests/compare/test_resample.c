@@ -215,10 +215,12 @@ static void real_medians_across_cards(void **state)
            percent_of(ten.found_all));
     printf("  one case slower:   +5 %% found %.2f %%, +10 %% found %.2f %%\n", percent_of(five.found_single),
            percent_of(ten.found_single));
-    assert_true(alarm_rate <= 1.5);
-    assert_true(percent_of(five.found_all) >= 72.0);
-    assert_true(percent_of(ten.found_all) >= 94.0);
-    assert_true(percent_of(five.found_single) >= 70.0);
+    /* Before a baseline of two campaigns was judged as that: 0.73 % alarmed, and
+     * 74 % and 70 % of +5 % found, as these three cards happen to be. */
+    assert_true(alarm_rate <= 1.0);
+    assert_true(percent_of(five.found_all) >= 60.0);
+    assert_true(percent_of(ten.found_all) >= 92.0);
+    assert_true(percent_of(five.found_single) >= 53.0);
     assert_true(percent_of(ten.found_single) >= 80.0);
 }
 

@@ -44,6 +44,7 @@ static struct rates simulate(struct world world)
 {
     static struct trend_point points[cases][most_campaigns];
     static size_t starts[cases][most_campaigns];
+    static bool lone[cases][most_campaigns];
     struct trend trends[cases];
     struct rule rule = default_rule();
     uint64_t random = 20261128;
@@ -52,7 +53,8 @@ static struct rates simulate(struct world world)
         for (size_t i = 0; i < cases; i++) {
             draw_case(&world, points[i], i == 0 ? log1p(world.step) : 0.0, &random);
             trends[i] =
-                (struct trend){.points = points[i], .count = world.campaigns, .starts = starts[i]};
+                (struct trend){.points = points[i], .count = world.campaigns, .starts = starts[i],
+                                       .lone = lone[i]};
         }
         assert_true(find_changes(trends, cases, &rule));
         bool alarm = false;
@@ -101,9 +103,10 @@ static void levels_follow_each_other(void **state)
     static const double levels[] = {1.0, 1.001, 1.1, 1.101, 1.0, 1.001, 0.999};
     struct trend_point points[7];
     size_t starts[7];
+    bool lone[7];
     for (int i = 0; i < 7; i++)
         points[i] = (struct trend_point){3, levels[i], 2e-6};
-    struct trend trend = {.points = points, .count = 7, .starts = starts};
+    struct trend trend = {.points = points, .count = 7, .starts = starts, .lone = lone};
     struct rule rule = default_rule();
     assert_true(find_changes(&trend, 1, &rule));
     assert_int_equal(trend.level_count, 3);
@@ -121,9 +124,10 @@ static void equal_runs_change_once(void **state)
     static const double levels[] = {1.0, 1.0, 1.1, 1.1, 1.1};
     struct trend_point points[5];
     size_t starts[5];
+    bool lone[5];
     for (int i = 0; i < 5; i++)
         points[i] = (struct trend_point){3, levels[i], 0.0};
-    struct trend trend = {.points = points, .count = 5, .starts = starts};
+    struct trend trend = {.points = points, .count = 5, .starts = starts, .lone = lone};
     struct rule rule = default_rule();
     assert_true(find_changes(&trend, 1, &rule));
     assert_int_equal(trend.level_count, 2);
@@ -136,10 +140,85 @@ static void without_a_spread_nothing_changes(void **state)
     (void)state;
     struct trend_point points[2] = {{1, 1.0, 0.0}, {1, 2.0, 0.0}};
     size_t starts[2];
-    struct trend trend = {.points = points, .count = 2, .starts = starts};
+    bool lone[2];
+    struct trend trend = {.points = points, .count = 2, .starts = starts, .lone = lone};
     struct rule rule = default_rule();
     assert_true(find_changes(&trend, 1, &rule));
     assert_int_equal(trend.level_count, 1);
+}
+
+/* Levels in the way of 100, 100, 150, 100: three runs of each campaign, spread by
+ * `spread`. */
+struct told {
+    size_t level_count;
+    size_t starts[32];
+    size_t lone; /* the last lone point, counted from 1; 0 for none */
+    size_t lone_count;
+    double change; /* of the last level */
+};
+
+static struct told tell(const double *levels, size_t count, double spread)
+{
+    static const double sides[] = {0.4, -1.1, 0.9, -0.3, 1.3, -0.8, 0.1}; /* deviation 0.9 */
+    struct trend_point points[32];
+    bool lone[32];
+    struct told told = {0};
+    for (size_t i = 0; i < count; i++)
+        points[i] = (struct trend_point){3, log(levels[i]) + spread * sides[i % 7],
+                                         2.0 * spread * spread};
+    struct trend trend = {.points = points, .count = count, .starts = told.starts, .lone = lone};
+    struct rule rule = default_rule();
+    assert_true(find_changes(&trend, 1, &rule));
+    told.level_count = trend.level_count;
+    for (size_t i = 0; i < count; i++) {
+        told.lone_count += lone[i];
+        told.lone = lone[i] ? i + 1 : told.lone;
+    }
+    if (trend.level_count > 1)
+        told.change = exp(level_of(&trend, trend.level_count - 1) -
+                          level_of(&trend, trend.level_count - 2));
+    return told;
+}
+
+/* R07: one spike is no two changes, and hides none. */
+static void one_bad_sitting_is_no_change(void **state)
+{
+    (void)state;
+    for (double spread = 0.0; spread < 0.006; spread += 0.005) {
+        double levels[32];
+        for (size_t i = 0; i < 32; i++)
+            levels[i] = i == 10 ? 150 : 100;
+        struct told told = tell(levels, 20, spread);
+        assert_int_equal(told.level_count, 1);
+        assert_int_equal(told.lone, 11);
+        assert_int_equal(told.lone_count, 1);
+        for (size_t i = 0; i < 32; i++)
+            levels[i] = i < 10 ? 100 : i == 10 ? 1000 : 103;
+        told = tell(levels, 21, spread);
+        assert_int_equal(told.level_count, 2);
+        assert_int_equal(told.starts[1], 11);
+        assert_int_equal(told.lone, 11);
+        assert_true(fabs(told.change - 1.03) < 0.004);
+        for (size_t i = 0; i < 32; i++)
+            levels[i] = i < 10 ? 100 : 103;
+        told = tell(levels, 20, spread);
+        assert_int_equal(told.level_count, 2);
+        assert_int_equal(told.starts[1], 10);
+        assert_int_equal(told.lone_count, 0);
+        for (size_t i = 0; i < 32; i++)
+            levels[i] = i < 20 ? 100 : 130;
+        for (size_t count = 21; count <= 23; count += 2) {
+            told = tell(levels, count, spread);
+            assert_int_equal(told.level_count, 2);
+            assert_int_equal(told.starts[1], 20);
+        }
+    }
+    /* With noise, seven campaigns tell too little of how much there is. */
+    struct told told = tell((double[]){100, 100, 130, 130, 150, 150, 150}, 7, 0.0);
+    assert_int_equal(told.level_count, 3);
+    assert_int_equal(told.starts[2], 4);
+    for (size_t count = 1; count <= 3; count++)
+        assert_int_equal(tell((double[]){100, 100, 100}, count, 0.0).level_count, 1);
 }
 
 int main(void)
@@ -150,6 +229,7 @@ int main(void)
         cmocka_unit_test(levels_follow_each_other),
         cmocka_unit_test(equal_runs_change_once),
         cmocka_unit_test(without_a_spread_nothing_changes),
+        cmocka_unit_test(one_bad_sitting_is_no_change),
     };
     return cmocka_run_group_tests_name("compare: history", tests, NULL, NULL);
 }
