@@ -294,6 +294,14 @@ static bool is_of_suite(const struct comparison *comparison, const struct case_r
            comparison->catalogue->cases[result->case_id].parts[KEY_SUITE] == suite;
 }
 
+static void screen(struct case_result *result, double limit)
+{
+    struct judgement *judgement = &result->judgement;
+    if (limit > 0.0 && judgement->verdict == VERDICT_INCONCLUSIVE &&
+        judgement->log_ratio <= log1p(limit))
+        judgement->verdict = VERDICT_PASSED;
+}
+
 /* Gives the evidence of a suite's cases that can be judged to the rule. */
 static bool judge_suite(struct comparison *comparison, const char *suite)
 {
@@ -312,6 +320,7 @@ static bool judge_suite(struct comparison *comparison, const char *suite)
         if (!is_of_suite(comparison, result, suite))
             continue;
         result->judgement = judgements[next++];
+        screen(result, comparison->settings->screen);
         result->smallest_change = smallest_change(&result->judgement, rule);
     }
     free(evidence);

@@ -22,6 +22,10 @@ struct settings {
     bool subset;           /* cases may be missing in current */
     bool ignore_device;
     bool keep_constant; /* of the host: compare times as measured */
+    /* 0, or what a screen in front of a race lets pass: an inconclusive case whose
+     * median is at most this much worse than the baseline's (0.02 for 2 %). What is
+     * worse by more is to be raced. */
+    double screen;
     const struct constants *constants; /* what was found of it, or NULL */
 };
 

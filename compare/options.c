@@ -33,6 +33,7 @@ enum option {
     OPTION_OLDEST,
     OPTION_IGNORE_DEVICE,
     OPTION_KEEP_CONSTANT,
+    OPTION_SCREEN,
     OPTION_HELP,
     OPTIONS
 };
@@ -58,6 +59,7 @@ static const struct {
     [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
     [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
     [OPTION_THRESHOLD] = {"--threshold", TAKES_VALUE},
+    [OPTION_SCREEN] = {"--screen", TAKES_VALUE},
     [OPTION_METRIC] = {"--metric", TAKES_VALUE},
     [OPTION_FILTER] = {"--filter", TAKES_VALUE},
     [OPTION_FORMAT] = {"--format", TAKES_VALUE},
@@ -202,6 +204,8 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_percent(parsing, option, text, 50.1, 99.9999, &rule->confidence);
     case OPTION_FALSE_ALARMS:
         return take_percent(parsing, option, text, 0.0001, 49.0, &rule->false_alarms);
+    case OPTION_SCREEN:
+        return take_percent(parsing, option, text, 0.0, 1000.0, &options->settings.screen);
     case OPTION_THRESHOLD:
         return take_percent(parsing, option, text, 0.0, 1000.0, &rule->threshold);
     case OPTION_METRIC:
@@ -388,6 +392,8 @@ void print_usage(FILE *out)
           "  --confidence PERCENT    with which each bound of an interval holds (95)\n"
           "  --false-alarms PERCENT  chance of any alarm where nothing changed (1)\n"
           "  --threshold PERCENT     for a baseline of a single run (5)\n"
+          "  --screen PERCENT        what is inconclusive and at most this much worse passes: for\n"
+          "                          what is in front of a race of the rest\n"
           "  --metric COLUMN         median_us (default), min_us, mean_us, p95_us,\n"
           "                          gb_per_s, tflop_per_s\n"
           "  --filter REGEX          only cases whose name matches (POSIX extended)\n"

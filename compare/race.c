@@ -327,8 +327,11 @@ int run_race(const struct options *options, const struct settings *settings,
     bool complete = prepare(&race) && run_looks(&race);
     race_files_remove(&race.files);
     race_release_signals(&before);
-    if (race.signal_number)
-        raise(race.signal_number);
+    if (!complete && race.signal_number && race.summary.pairs > 0) {
+        fprintf(stderr, "gpubench-compare: the race was ended by signal %d (%s); what %zu pairs told:\n",
+                race.signal_number, strsignal(race.signal_number), race.summary.pairs);
+        complete = true;
+    }
     if (complete) {
         struct options to_output = *options;
         to_output.output = NULL;
@@ -338,5 +341,9 @@ int run_race(const struct options *options, const struct settings *settings,
     race_standing_free(&race.standing);
     race_arguments_free(&race.arguments);
     free(race.filter);
+    if (race.signal_number) {
+        fflush(NULL); /* a signal's end flushes nothing */
+        raise(race.signal_number);
+    }
     return status;
 }

@@ -34,6 +34,7 @@ static void print_totals(FILE *out, const struct comparison *c)
         {"slower", (double)count_verdicts(c, VERDICT_SLOWER)},
         {"faster", (double)count_verdicts(c, VERDICT_FASTER)},
         {"same", (double)count_verdicts(c, VERDICT_SAME)},
+        {"passed", (double)count_verdicts(c, VERDICT_PASSED)},
         {"inconclusive", (double)unsure},
         {"not_ok", (double)count_outcomes(c, OUTCOME_NOT_OK)},
         {"missing", (double)count_outcomes(c, OUTCOME_MISSING)},

@@ -30,6 +30,7 @@ enum urgency urgency_of(const struct case_result *result)
     }
     static const enum urgency of_verdict[] = {
         [VERDICT_SAME] = URGENCY_CALM,
+        [VERDICT_PASSED] = URGENCY_CALM,
         [VERDICT_INCONCLUSIVE] = URGENCY_UNSURE,
         [VERDICT_FASTER] = URGENCY_GOOD,
         [VERDICT_SLOWER] = URGENCY_BAD,
@@ -53,6 +54,7 @@ const char *verdict_word(const struct case_result *result)
     };
     static const char *const of_verdict[] = {
         [VERDICT_SAME] = "same",
+        [VERDICT_PASSED] = "passed",
         [VERDICT_INCONCLUSIVE] = "inconclusive",
         [VERDICT_FASTER] = "FASTER",
         [VERDICT_SLOWER] = "SLOWER",
@@ -213,6 +215,7 @@ void print_summary(FILE *out, const struct comparison *c)
     print_count(out, count_verdicts(c, VERDICT_SLOWER), "slower", &separator);
     print_count(out, count_verdicts(c, VERDICT_FASTER), "faster", &separator);
     print_count(out, count_verdicts(c, VERDICT_SAME), "same", &separator);
+    print_count(out, count_verdicts(c, VERDICT_PASSED), "passed the screen", &separator);
     print_count(out, count_verdicts(c, VERDICT_INCONCLUSIVE) + count_outcomes(c, OUTCOME_BELOW_CONSTANT) +
                     count_outcomes(c, OUTCOME_THROTTLED),
                 "inconclusive", &separator);
@@ -271,7 +274,8 @@ bool is_inconclusive(const struct case_result *result)
 bool is_unchanged(const struct case_result *result)
 {
     return result->outcome == OUTCOME_NEVER_OK || result->outcome == OUTCOME_NOT_APPLICABLE ||
-           (result->outcome == OUTCOME_JUDGED && result->judgement.verdict == VERDICT_SAME);
+           (result->outcome == OUTCOME_JUDGED && (result->judgement.verdict == VERDICT_SAME ||
+                                                  result->judgement.verdict == VERDICT_PASSED));
 }
 
 bool is_any(const struct case_result *result)

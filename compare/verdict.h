@@ -54,7 +54,14 @@
 /* What the command line starts from. */
 struct rule default_rule(void);
 
-enum verdict { VERDICT_SAME, VERDICT_INCONCLUSIVE, VERDICT_FASTER, VERDICT_SLOWER };
+/* PASSED is not the rule's: a screen (comparison.h) lets an inconclusive case pass. */
+enum verdict {
+    VERDICT_SAME,
+    VERDICT_PASSED,
+    VERDICT_INCONCLUSIVE,
+    VERDICT_FASTER,
+    VERDICT_SLOWER
+};
 
 enum reason {
     REASON_BEYOND_THRESHOLD, /* of a baseline of one run */

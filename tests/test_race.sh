@@ -332,6 +332,12 @@ for name in TERM HUP INT; do
     [ -s pid ] && ! alive "$(cat pid)" && [ -z "$(ls tmp)" ]
     check $? "SIG$name: the program is gone, and nothing is left"
 done
+program slow-end salt=new "cases=copy:100,sum:100" slow=copy:1.2 spread=sum:6 end=hang at=7
+program first-end salt=old "cases=copy:100,sum:100" spread=sum:6
+timeout -s TERM 10 "$compare" --race ./first-end ./slow-end > out 2> err
+[ $? -eq 124 ] && complains 'was ended by signal 15 .*; what 5 pairs told:' &&
+    says '^2 cases: 1 slower, 1 inconclusive' && [ -z "$(ls tmp)" ]
+check $? "what the looks so far told is printed when a signal ends the race"
 rm -f pid
 "$compare" --race ./old ./bad > out 2> err &
 tool=$!

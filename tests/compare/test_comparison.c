@@ -510,6 +510,45 @@ static void filters(void **state)
     end(&sides);
 }
 
+/* Ten runs against three that spread by 3 %: the interval is wider than the margin. */
+static void add_noisy(struct sides *sides, const char *name, double change)
+{
+    static const double noise[] = {0.97, 1.03, 1.0};
+    for (unsigned run = 0; run < 12; run++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.6g", 100 * noise[run % 3] * (run < 9 ? 1.0 : change));
+        add_row(run < 9 ? &sides->baseline : &sides->current,
+                (struct text_row){.name = name,
+                                  .campaign = run < 9 ? "old" : "new",
+                                  .run = run + 1,
+                                  .median_us = text});
+    }
+}
+
+/* A screen lets pass what is neither slower nor surely the same, up to its limit;
+ * what is worse by more stays open, for a race. */
+static void a_screen(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_noisy(&sides, "better", 0.985);
+    add_noisy(&sides, "equal", 1.0);
+    add_noisy(&sides, "at-most", 1.019);
+    add_noisy(&sides, "beyond", 1.021);
+    add_both(&sides, "steady", 100, 100);
+    add_both(&sides, "slow", 100, 120);
+    struct settings settings = usual_settings();
+    settings.screen = 0.02;
+    finish_with(&sides, settings);
+    assert_verdict(&sides, "better", VERDICT_PASSED);
+    assert_verdict(&sides, "equal", VERDICT_PASSED);
+    assert_verdict(&sides, "at-most", VERDICT_PASSED);
+    assert_verdict(&sides, "beyond", VERDICT_INCONCLUSIVE);
+    assert_verdict(&sides, "steady", VERDICT_SAME);
+    assert_verdict(&sides, "slow", VERDICT_SLOWER);
+    end(&sides);
+}
+
 static void far_runs_are_named(void **state)
 {
     (void)state;
@@ -709,6 +748,7 @@ int main(void)
         cmocka_unit_test(throughputs),
         cmocka_unit_test(suites_are_families_of_their_own),
         cmocka_unit_test(filters),
+        cmocka_unit_test(a_screen),
         cmocka_unit_test(far_runs_are_named),
         cmocka_unit_test(provenance_differences),
         cmocka_unit_test(variants_against_the_first),
