@@ -92,7 +92,7 @@ ifeq ($(BACKEND),cuda)
   NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
                -Xcompiler -Wall,-Wextra,-Werror,-Wswitch-enum,-Wno-missing-field-initializers
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
-  CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.o,$(wildcard kernels/cuda/*.cu))
+  CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*/*.cu))
   # nvcc takes commas as the end of what it is to hand on.
   COMMA := ,
   NVCC_LDFLAGS = $(foreach flag,$(LDFLAGS),-Xcompiler '$(subst $(COMMA),\$(COMMA),$(flag))')
@@ -101,7 +101,7 @@ else
   LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
 endif
 
-OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*.c kernels/cpu/*.c)) $(CUDA_OBJECTS)
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*/*.c)) $(CUDA_OBJECTS)
 SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
               $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
@@ -186,14 +186,17 @@ $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(SUITE_LINKS)
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
 
+# Appended to nothing: a variant's file has the same name in many an operation's
+# folder, and members of one name would replace each other.
 $(BUILD)/libkernels.a: $(OBJECTS)
-	$(AR) rcs $@ $^
+	rm -f $@
+	$(AR) qcs $@ $^
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.o: %.cu $(BUILD)/flags
+$(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
@@ -238,7 +241,7 @@ TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # For what is built from several sources at once: of these -MMD knows the last.
-TEST_HEADERS := $(wildcard gpubench.h kernels/*.h suites/*.h compare/*.h tests/*.h tests/*/*.h)
+TEST_HEADERS := $(wildcard gpubench.h kernels/*/*.h suites/*.h compare/*.h tests/*.h tests/*/*.h)
 
 $(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
@@ -322,15 +325,15 @@ $(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TE
 	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
 
 # The memcpy suite on it, with those of its CUDA files that launch no kernel.
-MEMCPY_HOST_SIDE := memcpy_concurrent memcpy_peer
+MEMCPY_HOST_SIDE := concurrent peer
 
-$(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o): $(TESTS)/%.o: kernels/cuda/%.cu
+$(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%.cu
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
 $(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
-  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/%.o) build/cpu/libkernels.a $(TEST_HEADERS)
+  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
@@ -410,12 +413,12 @@ test-truth: $(if $(filter cuda,$(BACKEND)),$(BUILD)/tests/truth)   ## the cold n
 # the rest: the linker takes nothing from the library that is defined already.
 PLANTED := $(BUILD)/planted
 
-$(PLANTED)/norm_vectorized.cu: kernels/cuda/norm_vectorized.cu tests/gpu/planted.patch
+$(PLANTED)/norm_vectorized.cu: kernels/norm/vectorized.cu tests/gpu/planted.patch
 	@mkdir -p $(@D)
 	patch --fuzz=0 --reject-file=- -o $@ $^
 
 $(PLANTED)/norm_vectorized.o: $(PLANTED)/norm_vectorized.cu $(BUILD)/flags
-	$(NVCC) $(NVCCFLAGS) -Ikernels/cuda -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(NVCC) $(NVCCFLAGS) -Ikernels/norm -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(PLANTED)/norm: $(BUILD)/suites/norm.o $(PLANTED)/norm_vectorized.o $(SUITE_LINKS)
 	$(LINK)

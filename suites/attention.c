@@ -5,7 +5,7 @@
 #include "once.h"
 #include "suite.h"
 
-#include "../kernels/attention.h"
+#include "../kernels/attention/attention.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef BLOCK_SUITE_H
 #define BLOCK_SUITE_H
 
-#include "../kernels/block.h"
+#include "../kernels/block/block.h"
 #include "suite.h"
 
 /* Of the backend that is measured. */

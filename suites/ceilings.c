@@ -4,7 +4,7 @@
  */
 #include "suite.h"
 
-#include "../kernels/ceilings.h"
+#include "../kernels/ceilings/ceilings.h"
 
 #include <float.h>
 #include <math.h>

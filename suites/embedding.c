@@ -4,8 +4,8 @@
  */
 #include "suite.h"
 
-#include "../kernels/embedding.h"
-#include "../kernels/tokens.h"
+#include "../kernels/embedding/embedding.h"
+#include "../kernels/common/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "once.h"
 #include "suite.h"
 
-#include "../kernels/ffn.h"
+#include "../kernels/ffn/ffn.h"
 
 #include <math.h>
 #include <stdio.h>

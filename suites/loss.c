@@ -5,8 +5,8 @@
 #include "once.h"
 #include "suite.h"
 
-#include "../kernels/loss.h"
-#include "../kernels/tokens.h"
+#include "../kernels/loss/loss.h"
+#include "../kernels/common/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "suite.h"
 
-#include "../kernels/memcpy.h"
-#include "../kernels/random.h"
+#include "../kernels/memcpy/memcpy.h"
+#include "../kernels/common/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "once.h"
 #include "suite.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/norm.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/norm/norm.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,10 +11,10 @@
  */
 #include "suite.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/memcpy.h"
-#include "../kernels/optimizer.h"
-#include "../kernels/parameters.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/memcpy/memcpy.h"
+#include "../kernels/optimizer/optimizer.h"
+#include "../kernels/common/parameters.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  */
 #include "part_check.h"
 
-#include "../kernels/ffn.h"
-#include "../kernels/oracle.h"
+#include "../kernels/ffn/ffn.h"
+#include "../kernels/common/oracle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef SUITE_PART_CHECK_H
 #define SUITE_PART_CHECK_H
 
-#include "../kernels/part.h"
+#include "../kernels/part/part.h"
 #include "suite.h"
 
 /* After the part ran, with its memory as it was left. 0 or a code for verify to

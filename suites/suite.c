@@ -5,8 +5,8 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "suite.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/common/random.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #define SUITE_H
 
 #include "../gpubench.h"
-#include "../kernels/kernel.h"
+#include "../kernels/common/kernel.h"
 #include "parallel.h"
 
 /* The five model sizes of the GPT-2 family that every suite takes its small

@@ -6,9 +6,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/attention.h"
-#include "../kernels/convert.h"
-#include "../kernels/random.h"
+#include "../kernels/attention/attention.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/common/random.h"
 
 static void test_counts(void **state)
 {

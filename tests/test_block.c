@@ -7,9 +7,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/block.h"
-#include "../kernels/convert.h"
-#include "../kernels/random.h"
+#include "../kernels/block/block.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/common/random.h"
 
 static double *fresh_doubles(int64_t count)
 {

@@ -55,9 +55,9 @@ header() {
 }
 
 # What the attention suite is linked with; `all` builds the others' kernels too.
-attention="kernels/kernel.o kernels/cpu/attention.o kernels/cpu/attention_backward.o
-           kernels/cpu/convert.o kernels/cpu/random.o"
-all=$(for file in kernels/*.c kernels/cpu/*.c; do printf '%s ' "${file%.c}.o"; done)
+attention="kernels/common/kernel.o kernels/attention/attention.o kernels/attention/backward.o
+           kernels/common/convert.o kernels/common/random.o"
+all=$(for file in kernels/*/*.c; do printf '%s ' "${file%.c}.o"; done)
 
 # suite NAME "OBJECTS" COMPILER FLAGS...: by the Makefile, with its own flags.
 suite() {

@@ -1,4 +1,4 @@
-/* What a GPU cannot do, as kernels/cuda/device.cuh tells it, on devices that are made up. */
+/* What a GPU cannot do, as kernels/common/device.cuh tells it, on devices that are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/common/device.cuh"
 
 static struct {
     int count, major, minor, shared_bytes;

@@ -14,22 +14,20 @@ check() { # check STATUS NAME
     if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
 }
 
-mkdir "$work/kernels"
-cp -R gpubench.h suites "$work"
-cp -R kernels/*.h kernels/*.c kernels/cpu "$work/kernels"
+cp -R gpubench.h suites kernels "$work"
 exhaustive=$(sed -n 's/^EXHAUSTIVE := //p' Makefile)
 
 compile() { # compile FILE: its messages, among them of the new dtype
     (cd "$work" && ${CC:-cc} -std=c11 -Wall -Wextra $exhaustive -Werror -fsyntax-only "$1") 2>&1
 }
 
-compile kernels/cpu/convert.c > "$work/log"
+compile kernels/common/convert.c > "$work/log"
 check $? "without a new dtype it compiles"
 
 sed 's/^    KERNEL_U8$/    KERNEL_U8,\n    KERNEL_F8/; s/= KERNEL_U8 + 1/= KERNEL_F8 + 1/' \
-    kernels/kernel.h > "$work/kernels/kernel.h"
-for file in kernels/cpu/convert.c kernels/cpu/linear.c kernels/cpu/norm.c kernels/cpu/embedding.c \
-    kernels/cpu/optimizer.c suites/suite.c; do
+    kernels/common/kernel.h > "$work/kernels/common/kernel.h"
+for file in kernels/common/convert.c kernels/linear/linear.c kernels/norm/norm.c \
+    kernels/embedding/embedding.c kernels/optimizer/optimizer.c suites/suite.c; do
     compile "$file" | grep -q KERNEL_F8
     check $? "$file does not compile with a dtype that it does not know"
 done
@@ -38,7 +36,7 @@ done
 awk '/switch \(.*dtype\)/ { inside = 1; indent = index($0, "switch") }
      inside && /default:/ { print FILENAME ": " FNR; bad = 1 }
      inside && index($0, "}") == indent { inside = 0 }
-     END { exit bad }' kernels/*.[ch] kernels/*/* suites/*.[ch]
+     END { exit bad }' kernels/*/* suites/*.[ch]
 check $? "no switch over dtypes has a default"
 
 echo "1..$count"

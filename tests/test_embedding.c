@@ -7,10 +7,10 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/embedding.h"
-#include "../kernels/random.h"
-#include "../kernels/tokens.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/embedding/embedding.h"
+#include "../kernels/common/random.h"
+#include "../kernels/common/tokens.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 

@@ -7,9 +7,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/ffn.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/ffn/ffn.h"
+#include "../kernels/common/random.h"
 
 static void test_counts(void **state)
 {

@@ -5,9 +5,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/memcpy.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/memcpy/memcpy.h"
+#include "../kernels/common/random.h"
 
 /* Bit patterns from the formats' definitions. */
 static void test_bf16_by_hand(void **state)

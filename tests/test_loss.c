@@ -7,9 +7,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/loss.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/loss/loss.h"
+#include "../kernels/common/random.h"
 
 static void test_bytes(void **state)
 {

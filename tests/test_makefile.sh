@@ -83,8 +83,8 @@ plan BACKEND=gpu
 check $? "an unknown BACKEND is refused by name"
 plan arch-matrix MATRIX='75 90a'
 [ $? -eq 0 ] && [ "$(codes)" = 'code=sm_75 code=sm_90a ' ] &&
-    grep -q 'sm_75.*-o build/arch-75/kernels/cuda/norm.o' "$work/plan" &&
-    grep -q 'sm_90a.*-o build/arch-90a/kernels/cuda/norm.o' "$work/plan" &&
+    grep -q 'sm_75.*-o build/arch-75/kernels/norm/norm.cu.o' "$work/plan" &&
+    grep -q 'sm_90a.*-o build/arch-90a/kernels/norm/norm.cu.o' "$work/plan" &&
     grep -q '^arch-matrix: built for 75 90a$' "$work/plan"
 check $? "arch-matrix: each in a folder of its own, and which were built"
 plan arch-matrix MATRIX='75 foo 80'

@@ -6,7 +6,7 @@
 #include "../suites/memcpy.c"
 #undef main
 
-#include "../kernels/cuda/memcpy.cuh"
+#include "../kernels/memcpy/memcpy.cuh"
 #include "support.h"
 
 #define QUICK "--quiet", "--max-time", "0.02", "--max-samples", "10", "--warmup", "1"

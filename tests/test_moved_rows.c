@@ -11,13 +11,13 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/attention.h"
-#include "../kernels/block.h"
-#include "../kernels/ffn.h"
-#include "../kernels/loss.h"
-#include "../kernels/memcpy.h"
-#include "../kernels/norm.h"
-#include "../kernels/optimizer.h"
+#include "../kernels/attention/attention.h"
+#include "../kernels/block/block.h"
+#include "../kernels/ffn/ffn.h"
+#include "../kernels/loss/loss.h"
+#include "../kernels/memcpy/memcpy.h"
+#include "../kernels/norm/norm.h"
+#include "../kernels/optimizer/optimizer.h"
 
 /* The same rows, the last first. */
 static kernel_table turned(const kernel_table *table)

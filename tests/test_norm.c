@@ -7,9 +7,9 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/norm.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/norm/norm.h"
+#include "../kernels/common/random.h"
 
 /* 512 rows of GPT-2 small's width: 393216 elements. */
 static const norm_shape small = {512, 768};

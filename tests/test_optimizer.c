@@ -7,10 +7,10 @@
 
 #include "kernel_test.h"
 
-#include "../kernels/convert.h"
-#include "../kernels/optimizer.h"
-#include "../kernels/parameters.h"
-#include "../kernels/random.h"
+#include "../kernels/common/convert.h"
+#include "../kernels/optimizer/optimizer.h"
+#include "../kernels/common/parameters.h"
+#include "../kernels/common/random.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 

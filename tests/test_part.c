@@ -5,9 +5,9 @@
  */
 #include "kernel_test.h"
 
-#include "../kernels/block.h"
-#include "../kernels/cpu/part_run.h"
-#include "../kernels/random.h"
+#include "../kernels/block/block.h"
+#include "../kernels/part/run.h"
+#include "../kernels/common/random.h"
 
 /* ---- the table ------------------------------------------------------------------- */
 

@@ -324,7 +324,7 @@ planted 0 'found, and only there' "a baseline that is given is not measured" -b 
 
 # As the Makefile does.
 plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" build/planted.patch > log 2>&1; }
-kernel=$root/kernels/cuda/norm_vectorized.cu
+kernel=$root/kernels/norm/vectorized.cu
 plant "$kernel" && [ "$(grep -c 'rows / 20' build/planted.cu)" -eq 2 ]
 check $? "planted: the patch fits the kernel"
 sed 's/row >= r.rows/r.rows <= row/' "$kernel" > build/other.cu

@@ -1,0 +1,147 @@
+/*
+ * block.c - the transformer block on the host: two variants that walk the parts
+ * of parts.c. The oracle is in reference.c.
+ *
+ * 1. unfused  naive parts: norms and attention of that name, one dot product a
+ *             result in the linear layers.
+ * 2. best     the best parts of this machine: tiled attention, tiled products.
+ *
+ * Both are bound by the products' arithmetic. One thread.
+ */
+#include "block.h"
+
+#include "../common/element.h"
+#include "../part/run.h"
+
+static int takes(const block_shape *s, kernel_dtype dtype, int part, int parts)
+{
+    return block_is_valid(s) && part >= BLOCK_WHOLE && part < parts &&
+           element_takes(dtype);
+}
+
+/* ---- passes ----------------------------------------------------------------------- */
+
+/* The parts that a pass's arguments name, as a list. */
+typedef struct part_list {
+    part_args parts[BLOCK_BACKWARD_PARTS];
+    int count; /* 0 for arguments that are not valid */
+} part_list;
+
+static part_list forward_parts(const block_forward_args *a)
+{
+    part_list list = {.count = 0};
+    if (!takes(&a->shape, a->dtype, a->part, BLOCK_FORWARD_PARTS)) return list;
+    block_layout layout = block_own_layout(&a->shape);
+    for (int i = 0; i < BLOCK_FORWARD_PARTS; i++)
+        if (a->part == BLOCK_WHOLE || a->part == i)
+            list.parts[list.count++] = block_forward_describe(a, i, &layout);
+    return list;
+}
+
+static part_list backward_parts(const block_backward_args *a)
+{
+    part_list list = {.count = 0};
+    if (!takes(&a->shape, a->dtype, a->part, BLOCK_BACKWARD_PARTS)) return list;
+    block_layout layout = block_own_layout(&a->shape);
+    for (int i = 0; i < BLOCK_BACKWARD_PARTS; i++)
+        if (a->part == BLOCK_WHOLE || a->part == i)
+            list.parts[list.count++] = block_backward_describe(a, i, &layout);
+    return list;
+}
+
+/* Parts run one after the other, so they share the largest's workspace. */
+static size_t workspace_bytes(const part_list *list, const part_way_cpu *way)
+{
+    size_t most = 0;
+    for (int i = 0; i < list->count; i++) {
+        size_t bytes = part_workspace_bytes_cpu(&list->parts[i], way);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+static int run(const part_list *list, const part_way_cpu *way, void *workspace)
+{
+    int error = list->count > 0 ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
+    for (int i = 0; i < list->count && !error; i++)
+        error = part_run_cpu(&list->parts[i], way, workspace);
+    return error;
+}
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+static size_t unfused_forward_workspace(const void *args)
+{
+    part_list list = forward_parts(args);
+    return workspace_bytes(&list, &part_unfused_cpu);
+}
+
+static size_t best_forward_workspace(const void *args)
+{
+    part_list list = forward_parts(args);
+    return workspace_bytes(&list, &part_best_cpu);
+}
+
+static size_t unfused_backward_workspace(const void *args)
+{
+    part_list list = backward_parts(args);
+    return workspace_bytes(&list, &part_unfused_cpu);
+}
+
+static size_t best_backward_workspace(const void *args)
+{
+    part_list list = backward_parts(args);
+    return workspace_bytes(&list, &part_best_cpu);
+}
+
+static int run_unfused_forward(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    part_list list = forward_parts(args);
+    (void)state, (void)stream;
+    return run(&list, &part_unfused_cpu, workspace);
+}
+
+static int run_best_forward(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    part_list list = forward_parts(args);
+    (void)state, (void)stream;
+    return run(&list, &part_best_cpu, workspace);
+}
+
+static int run_unfused_backward(const void *args, void *workspace, void *state,
+                                kernel_stream stream)
+{
+    part_list list = backward_parts(args);
+    (void)state, (void)stream;
+    return run(&list, &part_unfused_cpu, workspace);
+}
+
+static int run_best_backward(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    part_list list = backward_parts(args);
+    (void)state, (void)stream;
+    return run(&list, &part_best_cpu, workspace);
+}
+
+enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
+
+static const char unfused_note[] = "naive norms, attention and products";
+static const char best_note[] = "tiled attention and products";
+
+static const kernel_variant forward_rows[] = {
+    {.name = "unfused", .note = unfused_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = unfused_forward_workspace, .run = run_unfused_forward},
+    {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = best_forward_workspace, .run = run_best_forward},
+};
+
+static const kernel_variant backward_rows[] = {
+    {.name = "unfused", .note = unfused_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = unfused_backward_workspace, .run = run_unfused_backward},
+    {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = best_backward_workspace, .run = run_best_backward},
+};
+
+const kernel_table block_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};
+const kernel_table block_backward_cpu = {backward_rows,
+                                         sizeof backward_rows / sizeof *backward_rows};
