@@ -84,12 +84,16 @@ sanitizes() { # sanitizes NAME PROGRAM ARGUMENTS..., with each of $tools
     done
 }
 
-everything_but_the_sanitizer() {
+every_mode() {
     "$build/tests/four_cases" $quick --mode all --csv "$work/four.csv" > "$work/log" 2>&1
     report $? "four cases in every mode" "$work/log"
     [ "$(wc -l < "$work/four.csv")" -eq 13 ]
     report $? "four cases, three modes, one row each" "$work/four.csv"
+    verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
+    verifies "memcpy in every mode" "$build/memcpy" --mode all --shape 'bytes=1048579'
+}
 
+odd_shapes() {
     odd='b=1 h=1 t=1 d=64 causal=1; b=2 h=3 t=127 d=64 causal=1; b=2 h=3 t=129 d=128 causal=0;
          b=1 h=2 t=129 d=64 causal=0; b=1 h=2 t=200 d=80 causal=1; b=1 h=2 t=65 d=17 causal=0;
          b=1 h=1 t=1025 d=128 causal=1'
@@ -98,9 +102,7 @@ everything_but_the_sanitizer() {
          b=3 h=31 t=400 d=64 causal=0; b=3 h=31 t=257 d=80 causal=1; b=3 h=31 t=257 d=128 causal=0"
     verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
     runs_on 9.0 wgmma
-    verifies "attention in every mode" "$build/attention" --mode all --shape 'b=1 h=2 t=130 d=64 causal=1'
     verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
-    verifies "memcpy in every mode" "$build/memcpy" --mode all --shape 'bytes=1048579'
     all="--dtype f32,tf32,f16,bf16"
     verifies "norm at odd shapes" "$build/norm" $all \
         --shape 'n=1 c=1; n=127 c=33; n=129 c=1025; n=3 c=768; n=5 c=1600; n=2 c=8191; n=31 c=31'
@@ -117,7 +119,9 @@ everything_but_the_sanitizer() {
         --shape 'b=1 t=1 d=64 h=1 ff=64; b=2 t=127 d=128 h=2 ff=256; b=1 t=129 d=160 h=2 ff=320;
                  b=1 t=65 d=34 h=2 ff=70'
     verifies "ceilings at odd shapes" "$build/ceilings" $all --shape 'words=1000003 m=130 n=70 k=33'
+}
 
+guards_and_launches() {
     "$build/tests/guards" --timeout 1 --quiet --csv "$work/guards.csv" > "$work/log" 2>&1
     [ $? -eq 1 ]
     report $? "guards end with status 1" "$work/log"
@@ -138,7 +142,9 @@ everything_but_the_sanitizer() {
 
     "$build/tests/launches" --mode all --timeout 5 $quick > "$work/launches" 2> "$work/log"
     includes launches "$work/launches"
+}
 
+absent_devices() {
     CUDA_VISIBLE_DEVICES= "$build/memcpy" --csv "$work/none.csv" > "$work/log" 2>&1
     [ $? -eq 2 ] && grep -q cudaErrorNoDevice "$work/log" && [ ! -e "$work/none.csv" ]
     report $? "no visible GPU: status 2, CUDA's reason, no file" "$work/log"
@@ -188,7 +194,12 @@ sanitize() { # sanitize SUITE
     esac
 }
 
-[ -n "${SANITIZE:-}" ] || everything_but_the_sanitizer
+if [ -z "${SANITIZE:-}" ]; then
+    every_mode
+    odd_shapes
+    guards_and_launches
+    absent_devices
+fi
 if command -v compute-sanitizer > /dev/null; then
     for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block ceilings}; do
         sanitize "$suite"
