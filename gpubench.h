@@ -4704,10 +4704,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpubench_case *one,
 
 /* ==== from measurements to rows =========================================== */
 
-static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
-                              gpb_row *row)
+static void gpb_fill_case(const gpubench *bench, const gpubench_case *one, gpb_row *row)
 {
-    const gpubench_case *one = &live->item->one;
     gpb_set_text(row, GPB_COLUMN_schema, "2");
     gpb_set_text(row, GPB_COLUMN_suite, bench->suite);
     gpb_set_text(row, GPB_COLUMN_case, one->name);
@@ -4715,6 +4713,20 @@ static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
     gpb_set_text(row, GPB_COLUMN_backend, bench->backend->name);
     gpb_set_text(row, GPB_COLUMN_dtype, one->dtype);
     gpb_set_text(row, GPB_COLUMN_params, one->params);
+}
+
+static void gpb_fill_amounts(const gpubench_case *one, gpb_row *row)
+{
+    if (one->bytes > 0)
+        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    if (one->flops > 0)
+        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+}
+
+static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
+                              gpb_row *row)
+{
+    gpb_fill_case(bench, &live->item->one, row);
     gpb_set_text(row, GPB_COLUMN_mode, gpb_mode_name(live->mode));
     gpb_set_text(row, GPB_COLUMN_campaign, bench->campaign);
     gpb_set_count(row, GPB_COLUMN_run, bench->run);
@@ -4739,6 +4751,17 @@ static void gpb_fill_settings(const gpubench *bench, gpb_row *row)
     gpb_set_text(row, GPB_COLUMN_settings, text);
 }
 
+/* What is known before a device is. */
+static void gpb_fill_build(const gpubench *bench, gpb_row *row)
+{
+    gpb_set_text(row, GPB_COLUMN_cpu, bench->machine.cpu);
+    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
+    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
+    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
+    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
+    gpb_fill_settings(bench, row);
+}
+
 static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
 {
     const gpb_machine *machine = &bench->machine;
@@ -4759,12 +4782,7 @@ static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
         gpb_set_number(row, GPB_COLUMN_power_limit_w, machine->power_limit_w);
     gpb_set_text(row, GPB_COLUMN_driver, machine->driver);
     gpb_set_text(row, GPB_COLUMN_cuda_runtime, machine->cuda_runtime);
-    gpb_set_text(row, GPB_COLUMN_cpu, machine->cpu);
-    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
-    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
-    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
-    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
-    gpb_fill_settings(bench, row);
+    gpb_fill_build(bench, row);
     gpb_set_text(row, GPB_COLUMN_timestamp, timestamp);
 }
 
@@ -4796,14 +4814,11 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
                           gpb_row *row)
 {
     const gpubench_case *one = &live->item->one;
-    if (one->bytes > 0) {
-        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    gpb_fill_amounts(one, row);
+    if (one->bytes > 0)
         gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
-    }
-    if (one->flops > 0) {
-        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+    if (one->flops > 0)
         gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
-    }
     if (live->checked) {
         gpb_set_number(row, GPB_COLUMN_max_error, live->max_error);
         gpb_set_number(row, GPB_COLUMN_tolerance, live->tolerance);
@@ -6561,7 +6576,7 @@ typedef struct gpb_flag_help {
 
 static const gpb_flag_help gpb_builtin[] = {
     {"--help", NULL, "print this and exit"},
-    {"--list", NULL, "print the cases and exit"},
+    {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default cold)"},
@@ -7069,11 +7084,21 @@ static void gpb_run_group(gpubench *bench, size_t group)
             gpb_measure_unit(bench, &bench->items[first], count, mode);
 }
 
-static void gpb_list(const gpubench *bench)
+/* The cases, also as objects where --json wants them: what is known of a row
+ * before anything is measured. The exit status. */
+static int gpb_list(gpubench *bench)
 {
+    const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
     size_t i;
-    for (i = 0; i < bench->item_count; i++)
+    for (i = 0; i < bench->item_count && !is_json_only; i++)
         puts(bench->items[i].key);
+    for (i = 0; i < bench->item_count && bench->settings.json; i++) {
+        gpb_row *row = gpb_new_row(bench);
+        gpb_fill_case(bench, &bench->items[i].one, row);
+        gpb_fill_amounts(&bench->items[i].one, row);
+        gpb_fill_build(bench, row);
+    }
+    return gpb_finish_json(bench) != 0 ? 2 : 0;
 }
 
 static void gpb_check_queue(gpubench *bench)
@@ -7159,7 +7184,7 @@ int gpubench_close(gpubench *bench)
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
-        gpb_list(bench);
+        status = gpb_list(bench);
     else if (bench->settings.profile)
         status = bench->failed;
     else if (bench->is_child)
