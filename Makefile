@@ -224,7 +224,7 @@ $(BUILD)/flags: FORCE
 KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
   optimizer parallel part suite_block suite_optimizer suite_ceilings
 # gpubench.h, through programs in tests/fixtures/.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table sweep
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss norm optimizer
@@ -369,7 +369,10 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
 
-$(TESTS)/first: examples/first.c gpubench.h
+# --axis in every form, from outside.
+$(TESTS)/test_sweep: | $(TESTS)/sweep
+
+$(TESTS)/first $(TESTS)/sweep: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
@@ -378,7 +381,7 @@ test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGR
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
 	  "tests/test_report.sh $(COMPARE)" \
 	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
-	  tests/test_makefile.sh tests/test_dtypes.sh tests/test_install.sh tests/gpu/truth_test.sh \
+	  tests/test_makefile.sh tests/test_examples.sh tests/test_dtypes.sh tests/test_install.sh tests/gpu/truth_test.sh \
 	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/test_pytorch.py)
 

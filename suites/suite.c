@@ -258,7 +258,7 @@ static size_t output_bytes(const gpubench *bench)
 {
     size_t bytes = 0;
     for (const gpb_allocation *one = bench->allocations; one; one = one->next)
-        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT))
+        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT))
             bytes += one->bytes;
     return bytes;
 }
@@ -268,7 +268,7 @@ static int copy_outputs(gpubench *bench, unsigned char *copy)
 {
     int code = 0;
     for (const gpb_allocation *one = bench->allocations; one && code == 0; one = one->next)
-        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT)) {
+        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT)) {
             code = gpubench_copy(bench, copy, one->base + GPB_GUARD_BYTES, one->bytes);
             copy += one->bytes;
         }
