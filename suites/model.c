@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A size by name, as it is written in params. */
+/* A size by name, as it is written in params. The larger ones leave out `unfused`:
+ * it would take most of the suite's time and teach nothing new. */
 typedef struct named_shape {
     const char *name;
     model_shape shape;
+    int with_unfused;
 } named_shape;
 
 /* Tables of a vocabulary that is no multiple of 8 are padded to one of 128, as
@@ -55,11 +57,16 @@ enum { MOST_ROWS = 8 };
 
 /* A table's rows; of a pass that keeps nothing, which has nothing to run again,
  * without `recompute`. */
-static kernel_table rows_for(kernel_table table, int keeps, kernel_variant room[MOST_ROWS])
+static kernel_table rows_for(kernel_table table, const named_shape *n, int keeps,
+                             kernel_variant room[MOST_ROWS])
 {
     size_t count = 0;
-    for (size_t i = 0; i < table.count && count < MOST_ROWS; i++)
-        if (keeps || strcmp(table.rows[i].name, "recompute")) room[count++] = table.rows[i];
+    for (size_t i = 0; i < table.count && count < MOST_ROWS; i++) {
+        const char *name = table.rows[i].name;
+        int is_left_out = (!keeps && !strcmp(name, "recompute")) ||
+                          (!n->with_unfused && !strcmp(name, "unfused"));
+        if (!is_left_out) room[count++] = table.rows[i];
+    }
     return (kernel_table){room, count};
 }
 
@@ -83,8 +90,8 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
     model_args args = args_of(&n->shape, dtype, p->phases);
     suite_operation *operation = &p->operation;
     char params[192];
-    operation->cpu = rows_for(model_cpu, args.keeps, p->cpu);
-    operation->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), args.keeps, p->cuda);
+    operation->cpu = rows_for(model_cpu, n, args.keeps, p->cpu);
+    operation->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda);
     operation->args_bytes = sizeof args;
     operation->build = model_build;
     operation->verify = model_verify;
@@ -102,14 +109,15 @@ static void queue_size(suite *s, const named_shape *n)
 
 static void queue_defaults(suite *s)
 {
-    static const named_shape tiny = {"tiny", {2, 32, 64, 2, 256, 2, 256, 256, 0}};
-    named_shape gpt2 = {"gpt2", shape_of(&suite_models[0], 4, 1024, 50257, 1)};
+    static const named_shape tiny = {"tiny", {2, 32, 64, 2, 256, 2, 256, 256, 0}, 1};
+    named_shape gpt2 = {"gpt2", shape_of(&suite_models[0], 4, 1024, 50257, 1), 1};
     if (!gpubench_is_cuda(s->bench)) {
         queue_size(s, &tiny);
         return;
     }
     for (size_t i = 0; i < SUITE_MODEL_COUNT; i++) {
-        named_shape one = {suite_models[i].name, shape_of(&suite_models[i], 4, 128, 10000, 0)};
+        const suite_model *m = &suite_models[i];
+        named_shape one = {m->name, shape_of(m, 4, 128, 10000, 0), i == 0};
         queue_size(s, &one);
     }
     queue_size(s, &gpt2);
@@ -121,7 +129,8 @@ static void queue_given(suite *s, const int64_t *values)
 {
     named_shape given = {"given",
                          {values[0], values[1], values[2], values[3], values[4], values[5],
-                          values[6], padded(values[6]), values[7] != 0}};
+                          values[6], padded(values[6]), values[7] != 0},
+                         1};
     if (!model_is_valid(&given.shape) || values[7] > 1)
         gpubench_usage_error(s->bench, "--shape: b, t, d, h, ff, l and v must be at least 1, h "
                                        "must divide d, and tied is 0 or 1");

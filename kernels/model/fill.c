@@ -51,22 +51,27 @@ static int clear_padding(const model_shape *s, model_fill_function *fill, kernel
                 0);
 }
 
-/* The same numbers as values and, in f32, as master weights. */
-static int fill_tensor(const model_args *a, const model_plan *plan, model_fill_function *fill,
-                       uint64_t seed, int64_t tensor)
+/* All parameters as most are, in one call, and then those that are not: values and
+ * master weights by the same numbers. */
+static int fill_parameters(const model_args *a, const model_plan *plan, model_fill_function *fill,
+                           uint64_t seed, model_buffer buffer)
 {
     const model_shape *s = &a->shape;
-    parameters_tensor t = model_tensor_at(s, tensor);
-    distribution d = distribution_of(s, tensor);
-    int is_table = tensor == 0 || tensor == model_head_tensor(s), error = KERNEL_OK;
-    const model_buffer buffers[] = {MODEL_VALUES, MODEL_MASTER};
-    for (int i = 0; i < 2 && !error; i++) {
-        void *memory = model_tensor_memory(a, plan, buffers[i], tensor);
-        kernel_dtype dtype = i ? KERNEL_F32 : model_storage(a->dtype);
-        if (!memory) continue;
-        error = fill(memory, dtype, parameters_elements(&t), d.mean, d.stddev,
-                     seed * 4096 + (uint64_t)tensor);
-        if (!error && is_table) error = clear_padding(s, fill, dtype, memory);
+    const distribution most = block_distribution(s, BLOCK_QKV_WEIGHT);
+    kernel_dtype dtype = buffer == MODEL_VALUES ? model_storage(a->dtype) : KERNEL_F32;
+    void *all = model_memory(a, plan, buffer);
+    int error = !all ? KERNEL_OK
+                     : fill(all, dtype, model_tensor_offset(s, model_tensor_count(s)), most.mean,
+                            most.stddev, seed);
+    for (int64_t i = 0; i < model_tensor_count(s) && all && !error; i++) {
+        void *memory = model_tensor_memory(a, plan, buffer, i);
+        parameters_tensor t = model_tensor_at(s, i);
+        distribution d = distribution_of(s, i);
+        if (d.mean != most.mean || d.stddev != most.stddev)
+            error = fill(memory, dtype, parameters_elements(&t), d.mean, d.stddev,
+                         seed * 4096 + (uint64_t)i);
+        if (!error && (i == 0 || i == model_head_tensor(s)))
+            error = clear_padding(s, fill, dtype, memory);
     }
     return error;
 }
@@ -101,7 +106,6 @@ int model_fill(const model_args *a, model_fill_function *fill, uint64_t seed)
     if (!error) error = fill_constant(a, &plan, fill, MODEL_ROW_WEIGHTS, KERNEL_F32, each);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_FIRST, KERNEL_F32, 0);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_SECOND, KERNEL_F32, 0);
-    for (int64_t i = 0; i < model_tensor_count(&a->shape) && !error; i++)
-        error = fill_tensor(a, &plan, fill, seed, i);
-    return error;
+    if (!error) error = fill_parameters(a, &plan, fill, seed, MODEL_VALUES);
+    return error ? error : fill_parameters(a, &plan, fill, seed, MODEL_MASTER);
 }

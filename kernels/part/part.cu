@@ -150,6 +150,12 @@ linear_operands operands_of(const part_args &p)
 
 /* ---- what others call ------------------------------------------------------------------ */
 
+const kernel_variant *part_find_variant(const kernel_table &table, const char *const *names,
+                                        int most, kernel_dtype dtype, const void *args)
+{
+    return find(table, {names, most}, dtype, args);
+}
+
 bool part_attends_on_tensor_cores(const attention_forward_args &args)
 {
     name_list names = {part_best_cuda.attention_half, TENSOR_CORE_NAMES};
