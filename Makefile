@@ -109,7 +109,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool: plain C, without any of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test test-gpu \
+.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
   install uninstall dist test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
   $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
@@ -218,135 +218,10 @@ $(BUILD)/revision: FORCE
 $(BUILD)/flags: FORCE
 	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
 
-# ---- tests
-
-# Kernels on the CPU against their oracles, what suites share: tests/test_<name>.c.
-KERNEL_TESTS := inputs suite attention attention_backward block ceilings embedding ffn loss norm \
-  model optimizer parallel part suite_block suite_model suite_optimizer suite_ceilings
-# gpubench.h, through programs in tests/fixtures/.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table
-TESTS := build/tests
-# Suites with their tables of variants turned around, each at a small shape.
-MOVED_ROWS := attention block ffn loss model norm optimizer
-MOVED_PROGRAMS := $(MOVED_ROWS:%=$(TESTS)/test_moved_rows_%)
-SHAPE_attention := b=1 h=2 t=33 d=32 causal=1
-SHAPE_block := b=1 t=17 d=32 h=2 ff=64
-SHAPE_ffn := n=9 d=32 ff=64
-SHAPE_loss := n=5 v=301
-SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
-SHAPE_norm := n=7 c=96
-SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
-TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
-  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
-TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-
-# For what is built from several sources at once: of these -MMD knows the last.
-TEST_HEADERS := $(wildcard gpubench.h kernels/*/*.h suites/*.h compare/*.h tests/*.h tests/*/*.h)
-
-$(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c build/cpu/libkernels.a
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
-	  -lcmocka -lm
-
-# Suites with their tables of variants turned around.
-$(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/test_moved_rows.c $(wildcard suites/*.c) \
-  build/cpu/libkernels.a $(TEST_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 '-DSUITE_FILE="../suites/$*.c"' \
-	  '-DSHAPE="$(SHAPE_$*)"' -pthread -o $@ $< $(wildcard suites/$*_*.c) \
-	  suites/part_check.c suites/part_check_heads.c build/cpu/libkernels.a -lcmocka -lm
-
-# The CPU's kernels, also when the backend is CUDA.
-ifneq ($(BACKEND),cpu)
-build/cpu/libkernels.a: FORCE
-	$(MAKE) BACKEND=cpu $@
-endif
-
-$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/test_%.c $(TESTS)/host
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< -lcmocka -lm
-
-$(TESTS)/host: tests/fixtures/host.c
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
-
-# What must not pass where a compiler believes that there are no NaNs.
-FAST_MATH := -O3 -ffast-math
-FAST_TESTS := fast_math suite_ceilings suite_optimizer
-FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
-  $(if $(shell command -v clang),$(FAST_TESTS:%=$(TESTS)/fast-clang/test_%))
-
-$(TESTS)/fast/test_%: tests/test_%.c build/cpu/libkernels.a
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(FAST_MATH) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< \
-	  build/cpu/libkernels.a -lcmocka -lm
-
-$(TESTS)/fast-clang/test_%: tests/test_%.c build/cpu/libkernels.a
-	@mkdir -p $(@D)
-	clang $(TEST_CFLAGS) $(FAST_MATH) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< \
-	  build/cpu/libkernels.a -lcmocka -lm
-
-# Without the sanitizers, which handle crashes themselves: as C, as C++ (which
-# can throw), and for a system without /proc.
-ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
-ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
-$(TESTS)/test_rows: | $(ROWS_FIXTURES)
-
-$(TESTS)/rows: tests/fixtures/rows.c
-	@mkdir -p $(@D)
-	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
-
-$(TESTS)/rows_cpp: tests/fixtures/rows.c
-	@mkdir -p $(@D)
-	$(CXX) -std=c++11 $(ROWS_CFLAGS) -o $@ -x c++ $<
-
-$(TESTS)/rows_no_proc: tests/fixtures/rows.c
-	@mkdir -p $(@D)
-	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
-
-# The header's CUDA half, on a substitute for the CUDA runtime.
-FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
-
-# A substitute for NVML under the real one's name, so that looking it up at run
-# time finds this one; what it describes is the test's.
-FAKE_NVML := $(TESTS)/libnvidia-ml.so.1
-
-$(FAKE_NVML): tests/fake_nvml/nvml.c tests/fake_nvml/nvml.h
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
-
-$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
-
-$(TESTS)/test_cuda_path: tests/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
-	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
-
-# The memcpy suite on it, with those of its CUDA files that launch no kernel.
-MEMCPY_HOST_SIDE := concurrent peer
-
-$(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%.cu
-	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
-	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
-
-$(TESTS)/test_memcpy_cuda: tests/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
-  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
-	  -lcmocka -lstdc++ -lpthread -ldl -lm
-
-$(TESTS)/test_device: tests/test_device.cpp
-	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -I. -Itests/fake_cuda -MMD -MP \
-	  -o $@ $< -lcmocka
+# ---- the compare tool
 
 COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
-COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
 
 build/compare/flags: FORCE
 	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(LDFLAGS))
@@ -358,84 +233,9 @@ build/compare/%.o: compare/%.c build/compare/flags
 $(COMPARE): $(COMPARE_OBJECTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
-$(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
-  $(TEST_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
+# ---- what else there is to do
 
-# A race's programs: one that does as told, one that is built on gpubench.h.
-RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
-
-$(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
-
-$(TESTS)/first: examples/first.c gpubench.h
-	@mkdir -p $(@D)
-	$(CC) -O1 -I. -o $@ $< -lm
-
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
-	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/test_plots.sh $(COMPARE)" \
-	  "tests/test_report.sh $(COMPARE)" \
-	  tests/test_header.sh tests/test_compilers.sh tests/test_readme.sh tests/test_scripts.sh \
-	  tests/test_makefile.sh tests/test_dtypes.sh tests/test_install.sh tests/gpu/truth_test.sh \
-	  "tests/test_race.sh $(RACE_PROGRAMS)" "tests/test_race_revision.sh $(TESTS)/racer" \
-	  $(if $(shell command -v python3),tests/test_pytorch.py)
-
-# Every GPU that the kernels are to be compiled for: one after the other, because
-# -j belongs to the compiling of each.
-MATRIX := 75 80 86 89 90a 100 120
-arch-matrix:   ## compile every kernel and link a suite for each of MATRIX="75 80 86 89 90a 100 120"
-	@built= failed=; for arch in $(MATRIX); do \
-	  folder=build/arch-$$arch; \
-	  if $(MAKE) --no-print-directory BACKEND=cuda ARCH=$$arch BUILD=$$folder $$folder/attention; \
-	  then built="$$built $$arch"; else failed="$$failed $$arch"; fi; \
-	done; \
-	echo "arch-matrix: built for$${built:- none}$${failed:+, failed for$$failed}"; \
-	[ -z "$$failed" ]
-
-GPU_TESTS := four_cases guards launches truth
-$(BUILD)/tests/launches: GPU_TEST_LIBRARIES := -lcublas
-$(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< $(GPU_TEST_LIBRARIES) -ldl -lpthread
-
-gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
-
-test-gpu: gpu-tests   ## what only a GPU can test
-	tests/run.sh "tests/gpu/run.sh $(BUILD)"
-
-# Without a GPU the script says so, and ends with 2.
-test-truth: $(if $(filter cuda,$(BACKEND)),$(BUILD)/tests/truth)   ## the cold numbers against Nsight Compute's, as a table
-	tests/gpu/truth.sh $(BUILD)/tests/truth
-
-# The norm suite with 5 % more work in one kernel and the healthy objects of all
-# the rest: the linker takes nothing from the library that is defined already.
-PLANTED := $(BUILD)/planted
-
-$(PLANTED)/norm_vectorized.cu: kernels/norm/vectorized.cu tests/gpu/planted.patch
-	@mkdir -p $(@D)
-	patch --fuzz=0 --reject-file=- -o $@ $^
-
-$(PLANTED)/norm_vectorized.o: $(PLANTED)/norm_vectorized.cu $(BUILD)/flags
-	$(NVCC) $(NVCCFLAGS) -Ikernels/norm -MMD -MP -MF $(@:.o=.d) -c $< -o $@
-
-$(PLANTED)/norm: $(BUILD)/suites/norm.o $(PLANTED)/norm_vectorized.o $(SUITE_LINKS)
-	$(LINK)
-
-planted: $(BUILD)/norm $(PLANTED)/norm $(COMPARE)   ## what tests/gpu/planted.sh judges: is a slowdown of 5 % found?
-
-FUZZ_SECONDS ?= 600
-build/fuzz/csv: tests/compare/fuzz_csv.c $(filter-out compare/main.c,$(wildcard compare/*.c))
-	@mkdir -p $(@D)
-	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ -lm
-
-# Starts from rows of the baselines; what else it finds stays in build/fuzz/corpus.
-fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
-	@mkdir -p build/fuzz/corpus
-	for file in baselines/*/*.csv; do head -4 "$$file" > build/fuzz/corpus/$$(basename "$$file"); done
-	cd build/fuzz && ./csv -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 corpus
+include mk/tests.mk mk/gpu-tests.mk mk/report.mk mk/install.mk
 
 # cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch
@@ -451,66 +251,8 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
 	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
 
-# Without those of other revisions, which races build.
--include $(shell find build -path build/race -prune -o -name '*.d' -print 2>/dev/null)
-
-# ---- pictures of results/
-
-PLOTS := results/plots
-
-$(SUITES:%=plot-%): plot-%:
-	@mkdir -p $(PLOTS)
-	compare/plots/size.sh $(PLOTS)/$* results/$*.csv
-
-plot-block: block-parts
-block-parts:
-	@mkdir -p $(PLOTS)
-	compare/plots/parts.sh $(PLOTS)/block-parts results/block.csv
-
-plots: $(COMPARE)   ## plots of what is in results/ as SVG and PNG, into results/plots/
-	@scripts/plots.sh $(PLOTS) results $(SUITES)
-
-report: $(COMPARE)   ## results/ as one HTML page, with verdicts where a baseline is
-	folder=$$(sh scripts/device-folder.sh $(firstword $(wildcard results/*.csv))); \
-	[ -d "$$folder" ] || folder=; \
-	scripts/report.sh results/report.html results $${folder:+"$$folder"}
-
-readme: $(COMPARE)   ## write the README's numbers anew from baselines/
-	@mkdir -p build
-	for folder in baselines/*/; do \
-	  scripts/readme.sh "$${folder%/}" > build/tables.new && mv build/tables.new "$${folder}README.md" || exit 1; \
-	done
-	scripts/readme.sh > build/README.new
-	mv build/README.new README.md
-
-# ---- taking it along
-
-MANUAL := build/gpubench-compare.1
-
-$(MANUAL): $(COMPARE) scripts/manual.sh gpubench.h
-	sh scripts/manual.sh $(COMPARE) $(VERSION) > $@
-
-# Through the environment: there blanks and quotes in them mean nothing.
-install uninstall: export PREFIX := $(PREFIX)
-install uninstall: export DESTDIR := $(DESTDIR)
-install: $(COMPARE) $(MANUAL)   ## header, compare tool, manual, pkg-config and CMake files into DESTDIR and PREFIX
-	sh scripts/install.sh install $(VERSION)
-
-uninstall:   ## remove what install put there
-	sh scripts/install.sh uninstall $(VERSION)
-
-# The header is the release; the archive has what explains it beside it.
-RELEASE = gpubench-$(VERSION)
-dist:   ## a release: build/dist/gpubench-VERSION.h and .tar.gz
-	rm -rf build/dist
-	mkdir -p build/dist/$(RELEASE)
-	cp gpubench.h build/dist/$(RELEASE).h
-	cp -R gpubench.h LICENSE README.md examples build/dist/$(RELEASE)
-	tar -C build/dist -czf build/dist/$(RELEASE).tar.gz $(RELEASE)
-	rm -r build/dist/$(RELEASE)
-
 help:   ## this list
-	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(filter Makefile %.mk,$(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
 	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
@@ -522,3 +264,6 @@ clean:   ## remove build/ (results/ stays)
 	  [ ! -e "$$tree" ] || git worktree remove --force --force "$$tree" || true; \
 	done
 	rm -rf build
+
+# Without those of other revisions, which races build.
+-include $(shell find build -path build/race -prune -o -name '*.d' -print 2>/dev/null)

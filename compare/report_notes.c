@@ -145,6 +145,7 @@ static void print_provenance(FILE *out, const struct comparison *comparison,
         [PROVENANCE_UUID] = "card",
         [PROVENANCE_DRIVER] = "driver",
         [PROVENANCE_CUDA_RUNTIME] = "CUDA runtime",
+        [PROVENANCE_CPU] = "host processor",
         [PROVENANCE_GPUBENCH_VERSION] = "gpubench.h",
         [PROVENANCE_SETTINGS] = "settings",
     };

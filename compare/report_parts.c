@@ -320,6 +320,17 @@ static void print_mean_change(FILE *out, const struct comparison *comparison)
     free(changes);
 }
 
+/* The first by name, since a fleet's list would be longer than the rest. */
+static void print_hosts(FILE *out, const struct style *style, const struct intern_table *processors)
+{
+    if (processors->count == 0)
+        return;
+    fputs(", on ", out);
+    style->print(out, intern_text(processors, 0));
+    if (processors->count > 1)
+        fprintf(out, " and %zu more kinds of host", processors->count - 1);
+}
+
 static void print_side(FILE *out, const struct comparison *comparison, const struct style *style,
                        const struct results *side, const char *name)
 {
@@ -330,6 +341,7 @@ static void print_side(FILE *out, const struct comparison *comparison, const str
         style->print(out, intern_text(devices, side->rows[0].device));
     if (cards->count > 0)
         fprintf(out, ", %zu card%s", cards->count, cards->count == 1 ? "" : "s");
+    print_hosts(out, style, &side->provenance[PROVENANCE_CPU]);
     fprintf(out, ", %zu rows of %zu processes\n", side->count, side->run_count);
 }
 

@@ -16,7 +16,7 @@ const char *const key_column_names[KEY_PARTS] = {"suite", "case", "variant", "ba
 const char *const status_names[] = {"ok", "failed", "mismatch", "oom", "unsupported", "skipped"};
 
 const char *const provenance_column_names[PROVENANCE_COLUMNS] = {"uuid", "driver", "cuda_runtime",
-                                                                 "gpubench_version", "settings"};
+                                                                 "cpu", "gpubench_version", "settings"};
 
 const char *const flush_mode_names[FLUSH_MODES] = {"cold", "dirty", "graph", "dirty-graph"};
 

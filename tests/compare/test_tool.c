@@ -462,6 +462,28 @@ static void drivers_that_differ_are_warned_of(void **state)
     assert_says(complaint, "warning: driver differs");
 }
 
+/* A copy of a file with a column that names the host's processor. */
+static void add_processor(const char *from, const char *to, const char *processor)
+{
+    char command[600];
+    snprintf(command, sizeof command, "sed -e '1s/$/,cpu/' -e '1!s/$/,%s/' '%s/%s' > '%s/%s'", processor, directory, from,
+             directory, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void hosts_are_named(void **state)
+{
+    (void)state;
+    add_processor("base.csv", "xeon.csv", "Xeon 9");
+    add_processor("same.csv", "epyc.csv", "EPYC 7");
+    assert_int_equal(run("xeon.csv epyc.csv"), 0);
+    assert_says(output, "baseline: NVIDIA H100, 1 card, on Xeon 9, ");
+    assert_says(output, "current: NVIDIA H100, 1 card, on EPYC 7, ");
+    assert_says(output, "warning: host processor differs: current has 'EPYC 7', the baseline 'Xeon 9'");
+    assert_int_equal(run("base.csv same.csv"), 0);
+    assert_says(output, "baseline: NVIDIA H100, 1 card, 20 rows");
+}
+
 static void write_host(const char *name, const char *schema, const char *mode, double median_us, const char *overhead_us)
 {
     struct text text = {0};
@@ -825,6 +847,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(drivers_that_differ_are_warned_of),
+        cmocka_unit_test(hosts_are_named),
         cmocka_unit_test(other_flushes_are_named),
         cmocka_unit_test(the_constant_is_said),
         cmocka_unit_test(a_baseline_that_drifts_is_said),

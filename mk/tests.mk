@@ -1,0 +1,174 @@
+# Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
+
+# Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
+KERNEL_TESTS := inputs attention attention_backward block ceilings embedding ffn loss model norm optimizer \
+  part
+# What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
+SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
+# gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table
+TESTS := build/tests
+# Suites with their tables of variants turned around, each at a small shape.
+MOVED_ROWS := attention block ffn loss model norm optimizer
+MOVED_PROGRAMS := $(MOVED_ROWS:%=$(TESTS)/test_moved_rows_%)
+SHAPE_attention := b=1 h=2 t=33 d=32 causal=1
+SHAPE_block := b=1 t=17 d=32 h=2 ff=64
+SHAPE_ffn := n=9 d=32 ff=64
+SHAPE_loss := n=5 v=301
+SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
+SHAPE_norm := n=7 c=96
+SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
+TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
+  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
+TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# What a program built from several sources at once depends on: -MMD would tell only
+# the headers of the last source.
+TEST_HEADERS := $(wildcard gpubench.h kernels/*/*.h suites/*.h compare/*.h tests/*.h tests/*/*.h)
+
+define LINK_WITH_KERNELS
+	@mkdir -p $(@D)
+	$(1) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
+	  -lcmocka -lm
+endef
+
+$(KERNEL_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/kernels/test_%.c build/cpu/libkernels.a
+	$(call LINK_WITH_KERNELS,$(CC))
+
+$(SUITE_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/suites/test_%.c build/cpu/libkernels.a
+	$(call LINK_WITH_KERNELS,$(CC))
+
+# Suites with their tables of variants turned around.
+$(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/suites/test_moved_rows.c $(wildcard suites/*.c) \
+  build/cpu/libkernels.a $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 '-DSUITE_FILE="../../suites/$*.c"' \
+	  '-DSHAPE="$(SHAPE_$*)"' -pthread -o $@ $< $(wildcard suites/$*_*.c) \
+	  suites/part_check.c suites/part_check_heads.c build/cpu/libkernels.a -lcmocka -lm
+
+# The CPU's kernels, also when the backend is CUDA.
+ifneq ($(BACKEND),cpu)
+build/cpu/libkernels.a: FORCE
+	$(MAKE) BACKEND=cpu $@
+endif
+
+$(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/header/test_%.c $(TESTS)/host
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $< -lcmocka -lm
+
+$(TESTS)/host: tests/fixtures/host.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
+
+# What must not pass where a compiler believes that there are no NaNs.
+FAST_MATH := -O3 -ffast-math
+FAST_TESTS := fast_math suite_ceilings suite_optimizer
+FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
+  $(if $(shell command -v clang),$(FAST_TESTS:%=$(TESTS)/fast-clang/test_%))
+
+# The sources of both rooms, by the name alone.
+vpath test_%.c tests/kernels tests/suites
+
+$(TESTS)/fast/test_%: test_%.c build/cpu/libkernels.a
+	$(call LINK_WITH_KERNELS,$(CC) $(FAST_MATH))
+
+$(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
+	$(call LINK_WITH_KERNELS,clang $(FAST_MATH))
+
+# Without the sanitizers, which handle crashes themselves: as C, as C++ (which
+# can throw), and for a system without /proc.
+ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
+ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
+$(TESTS)/test_rows: | $(ROWS_FIXTURES)
+
+$(TESTS)/rows: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
+
+$(TESTS)/rows_cpp: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 $(ROWS_CFLAGS) -o $@ -x c++ $<
+
+$(TESTS)/rows_no_proc: tests/fixtures/rows.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
+
+# The header's CUDA half, on a substitute for the CUDA runtime.
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+
+# A substitute for NVML under the real one's name, so that looking it up at run
+# time finds this one; what it describes is the test's.
+FAKE_NVML := $(TESTS)/libnvidia-ml.so.1
+
+$(FAKE_NVML): tests/fake_nvml/nvml.c tests/fake_nvml/nvml.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
+
+$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
+
+$(TESTS)/test_cuda_path: tests/header/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
+	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
+
+# The memcpy suite on it, with those of its CUDA files that launch no kernel.
+MEMCPY_HOST_SIDE := concurrent peer
+
+$(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
+	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
+
+$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
+  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
+	  -lcmocka -lstdc++ -lpthread -ldl -lm
+
+$(TESTS)/test_device: tests/kernels/test_device.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -I. -Itests/fake_cuda -MMD -MP \
+	  -o $@ $< -lcmocka
+
+COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
+
+$(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
+  $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
+
+# A race's programs: one that does as told, one that is built on gpubench.h.
+RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first
+
+$(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
+
+$(TESTS)/first: examples/first.c gpubench.h
+	@mkdir -p $(@D)
+	$(CC) -O1 -I. -o $@ $< -lm
+
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
+	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
+	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
+	  "tests/compare/test_report.sh $(COMPARE)" \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
+	  tests/scripts/test_makefile.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh tests/gpu/truth_test.sh \
+	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
+	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
+
+check: test   ## the same
+
+FUZZ_SECONDS ?= 600
+build/fuzz/csv: tests/compare/fuzz_csv.c $(filter-out compare/main.c,$(wildcard compare/*.c))
+	@mkdir -p $(@D)
+	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ -lm
+
+# Starts from rows of the baselines; what else it finds stays in build/fuzz/corpus.
+fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
+	@mkdir -p build/fuzz/corpus
+	for file in baselines/*/*.csv; do head -4 "$$file" > build/fuzz/corpus/$$(basename "$$file"); done
+	cd build/fuzz && ./csv -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 corpus

@@ -1,0 +1,408 @@
+#!/bin/sh
+# gpubench.h in every language it promises, without a warning. Prints TAP.
+#
+# CUDA_HOME, or the nvcc of PATH or /usr/local/cuda, says where CUDA is;
+# without it the CUDA cases are skipped with a reason.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 2' HUP INT TERM
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+number=0 failures=0
+
+nvcc=${NVCC:-$(command -v "${CUDA_HOME:+$CUDA_HOME/bin/}nvcc" ||
+    ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+toolkit=${CUDA_HOME:-${nvcc:+$(dirname "$(dirname "$(realpath "$nvcc")")")}}
+[ -f "$toolkit/include/cuda_runtime_api.h" ] || toolkit=
+
+# result STATUS NAME [REASON TO SKIP]
+result() {
+    number=$((number + 1))
+    if [ "$1" -ne 0 ]; then
+        failures=$((failures + 1))
+        sed 's/^/# /' "$folder/log" | head -20
+        echo "not ok $number - $2"
+    else
+        echo "ok $number ${3:+# SKIP $3 }- $2"
+    fi
+}
+
+# try NAME COMMAND...
+try() {
+    name=$1
+    shift
+    "$@" >"$folder/log" 2>&1
+    result $? "$name"
+}
+
+# A program whose words are valid C99, C++11 and CUDA alike.
+cat >"$folder/whole.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int add(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    *(volatile int *)context = 1;
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    gpubench *bench = gpubench_open("whole", argc, argv);
+    gpubench_case one = gpubench_case_init("add", add, &sum);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
+# The same program in two files: one holds the implementation, and nothing else.
+printf '%s\n' '#define GPUBENCH_IMPLEMENTATION' '#include "gpubench.h"' >"$folder/one.c"
+sed 1d "$folder/whole.c" >"$folder/two.c"
+
+# Three times: the declarations before and after the implementation.
+echo '#include "gpubench.h"' >"$folder/declarations"
+cat "$folder/declarations" "$folder/whole.c" "$folder/declarations" >"$folder/again.c"
+
+# gpubench_keep takes each of these, in C and in C++.
+cat >"$folder/keep.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+struct flags { unsigned few : 3; };
+static const char text[] = "kept";
+static int keep(void *context, gpubench_stream stream)
+{
+    struct flags flags = {5};
+    const double fixed = 1.5;
+    char letters[4] = "abc";
+    volatile int seen = 2;
+    gpubench_keep((char)1);
+    gpubench_keep((short)1);
+    gpubench_keep(1);
+    gpubench_keep(1ul);
+    gpubench_keep(1.0f);
+    gpubench_keep(fixed);
+    gpubench_keep(1.0L);
+    gpubench_keep(flags.few);
+    gpubench_keep(letters);
+    gpubench_keep(text);
+    gpubench_keep(seen);
+    gpubench_keep(context);
+    gpubench_keep((const void *)text);
+    gpubench_keep(memchr(text, 'p', sizeof text));
+    if (stream)
+        gpubench_keep(stream);
+    else
+        gpubench_keep(keep);
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    gpubench *bench = gpubench_open("keep", argc, argv);
+    gpubench_case one = gpubench_case_init("keep", keep, NULL);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
+# A sum that is computed and thrown away.
+cat >"$folder/discard.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int discard(void *context, gpubench_stream stream)
+{
+    const char *where = (const char *)context;
+    long sum = 0;
+    int i;
+    (void)stream;
+    for (i = 0; i < 4096; i++)
+        sum += where[i];
+    (void)sum;
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    static char text[4096];
+    gpubench *bench = gpubench_open("discard", argc, argv);
+    gpubench_case one = gpubench_case_init("discard", discard, text);
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+
+# A setup that fails, and says why by a format.
+cat >"$folder/strict.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+static int fail(void *context, gpubench *bench)
+{
+    gpubench_keep(context);
+    return gpubench_fail(bench, GPUBENCH_FAILED, "%d of %s", 1, "two");
+}
+int main(int argc, char **argv)
+{
+    gpubench *bench = gpubench_open("strict", argc, argv);
+    gpubench_case one = gpubench_case_init("fail", NULL, NULL);
+    one.setup = fail;
+    gpubench_measure(bench, &one);
+    return gpubench_close(bench);
+}
+END
+sed 's/1, "two"/"two", 1/' "$folder/strict.c" >"$folder/misprinted.c"
+
+# What gnu modes show without any macro and POSIX does not have.
+cat >"$folder/bsd.c" <<'END'
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+#include <endian.h>
+int main(void)
+{
+    char text[] = "a,b", *rest = text;
+    return strsep(&rest, ",") == text && be32toh(htobe32(1)) == 1 ? 0 : 1;
+}
+END
+
+for extension in cpp cu; do
+    for file in whole one two again keep strict; do
+        cp "$folder/$file.c" "$folder/$file.$extension"
+    done
+done
+
+compiler() { command -v "$1" >/dev/null 2>&1; }
+
+run_program() { "$folder/program" --quiet --max-time 0.01 --max-samples 3; }
+
+# What links must run as well. links NAME COMPILER ARGUMENTS...
+links() {
+    name=$1
+    shift
+    { "$@" -o "$folder/program" && run_program; } >"$folder/log" 2>&1
+    result $? "$name"
+}
+
+# ---- host code in each language version
+
+for pair in gcc:c gcc:cpp clang:c clang:cpp; do
+    cc=${pair%:*} extension=${pair#*:}
+    [ $extension = cpp ] && { [ "$cc" = gcc ] && cc=g++ || cc=clang++; }
+    [ $extension = c ] && standards="c99 c11 gnu99" || standards="c++11 c++14 c++17 c++20"
+    for standard in $standards; do
+        name="$cc -std=$standard"
+        if ! compiler $cc; then
+            result 0 "$name" "no $cc here"
+            continue
+        fi
+        try "$name" $cc -std=$standard $warnings -O2 -I"$root" -c "$folder/whole.$extension" \
+            -o "$folder/object.o"
+        if [ -n "$toolkit" ]; then
+            try "$name, CUDA" $cc -std=$standard $warnings -O2 -I"$root" -DGPUBENCH_CUDA=1 \
+                -isystem "$toolkit/include" -c "$folder/whole.$extension" -o "$folder/object.o"
+        else
+            result 0 "$name, CUDA" "no CUDA toolkit here"
+        fi
+    done
+done
+
+# ---- names: what is private says so, and so does what the linker sees
+
+# prints each name of the implementation that is neither declared in the public
+# part nor of the private prefix. Allowed: macros of a user's build, a column of
+# the CSV, environment variables, and kernels, whose names profilers show.
+foreign_names() {
+    awk '
+    /^#endif \/\* GPUBENCH_H \*\// { implementation = 1 }
+    {
+        while (match($0, /(^|[^A-Za-z0-9_])(gpubench|GPUBENCH)_[A-Za-z0-9_]+/)) {
+            name = substr($0, RSTART, RLENGTH)
+            sub(/^[^gG]/, "", name)
+            $0 = substr($0, RSTART + RLENGTH)
+            if (!implementation)
+                public[name] = 1
+            else if (!(name in public))
+                print name
+        }
+    }' "$1" | sort -u | grep -vxE 'GPUBENCH_(IMPLEMENTED|GIT|COMPILER|INTERNAL_)|gpubench_version|gpubench_(empty|stamp|sweep|hold|discard)'
+}
+
+private_names() {
+    ! foreign_names "$root/gpubench.h" &&
+        gcc -std=c99 -O1 -fno-inline -I"$root" -c "$folder/one.c" -o "$folder/names.o" &&
+        # Compilers add endings behind a point, and tables of their own.
+        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[a-z]/ { print $3 }' |
+            grep -vE '^(gpb_|CSWTCH|__func__|\.L)|\.[0-9]+$' &&
+        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[A-Z]/ { print $3 }' |
+            grep -v '^gpubench_'
+}
+try "private names have a prefix of their own" private_names
+sed 's/static double gpb_now_s/static double gpubench_now_s/' "$root/gpubench.h" >"$folder/renamed.h"
+try "a private name without it is found" \
+    sh -c '[ "$1" = gpubench_now_s ]' sh "$(foreign_names "$folder/renamed.h")"
+
+# ---- warnings that other people's projects ask for
+
+pedantic="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion"
+for cc in gcc clang g++ clang++; do
+    case $cc in
+    *++) standard=c++11 extension=cpp more=-Wold-style-cast ;;
+    *) standard=c99 extension=c more= ;;
+    esac
+    for cuda in "" ", CUDA"; do
+        name="$cc$cuda: nothing for -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion $more"
+        if ! compiler $cc || [ "${cuda:+$toolkit}" = "" ] && [ -n "$cuda" ]; then
+            result 0 "$name" "no $cc or no CUDA toolkit here"
+            continue
+        fi
+        try "$name" $cc -std=$standard $pedantic $more -O2 -I"$root" \
+            ${cuda:+-DGPUBENCH_CUDA=1 -isystem "$toolkit/include"} \
+            -c "$folder/strict.$extension" -o "$folder/object.o"
+    done
+done
+for cc in gcc clang; do
+    if ! compiler $cc; then
+        result 0 "$cc: formats and feature macros" "no $cc here"
+        continue
+    fi
+    ! $cc -std=c99 -Wall -Werror -I"$root" -fsyntax-only "$folder/misprinted.c" \
+        >"$folder/log" 2>&1 && grep -q 'misprinted.c.*-W.*format' "$folder/log"
+    result $? "$cc: arguments that do not fit gpubench_fail's format are found"
+    links "$cc -std=gnu11: what BSD declares is still there" \
+        $cc -std=gnu11 $warnings -I"$root" "$folder/bsd.c"
+done
+
+# ---- who includes it, and how
+
+for cc in gcc clang; do
+    if ! compiler $cc; then
+        result 0 "linking with $cc" "no $cc here"
+        continue
+    fi
+    [ $cc = gcc ] && cxx=g++ || cxx=clang++
+    links "$cc: one file" $cc -std=c99 $warnings -I"$root" "$folder/whole.c"
+    links "$cc: declarations before and after the implementation" \
+        $cc -std=gnu11 $warnings -I"$root" "$folder/again.c"
+    links "$cc: two files" $cc -std=c11 $warnings -I"$root" "$folder/one.c" "$folder/two.c"
+    compiler $cxx || continue
+    links "$cxx: two files" $cxx -std=c++11 $warnings -I"$root" "$folder/one.cpp" "$folder/two.cpp"
+    $cc -std=c99 -I"$root" -c "$folder/one.c" -o "$folder/one.o"
+    links "$cc and $cxx: implementation in C, used from C++" \
+        $cxx -std=c++17 $warnings -I"$root" "$folder/one.o" "$folder/two.cpp"
+    $cxx -std=c++11 -I"$root" -c "$folder/one.cpp" -o "$folder/one.o"
+    $cc -std=c99 $warnings -I"$root" -c "$folder/two.c" -o "$folder/two.o"
+    links "$cc and $cxx: implementation in C++, used from C" \
+        $cxx "$folder/one.o" "$folder/two.o"
+    links "$cc: gpubench_keep of every type" $cc -std=c99 $warnings -O2 -I"$root" "$folder/keep.c"
+    links "$cxx: gpubench_keep of every type" \
+        $cxx -std=c++11 $warnings -O2 -I"$root" "$folder/keep.cpp"
+done
+
+# ---- work that the compiler removes is no result, however it is hardened
+
+for cc in gcc clang; do
+    for flags in -O2 -O3 "-Os -fcf-protection" "-O2 -fno-omit-frame-pointer"; do
+        name="$cc $flags: a discarded result fails"
+        if ! compiler $cc || [ "$(uname -m)" != x86_64 ]; then
+            result 0 "$name" "no $cc here, or another processor"
+            continue
+        fi
+        $cc $flags -I"$root" "$folder/discard.c" -o "$folder/program" >"$folder/log" 2>&1 &&
+            run_program >>"$folder/log" 2>&1
+        [ $? -eq 1 ] && grep -q "did nothing.*gpubench_keep" "$folder/log"
+        result $? "$name"
+    done
+done
+
+# ---- other processors
+
+# elsewhere NAME COMPILER ARGUMENTS...: compiles for a processor whose libc may not be here.
+elsewhere() {
+    name=$1
+    shift
+    if echo '#include <errno.h>' | "$@" -fsyntax-only -x c - >/dev/null 2>&1; then
+        try "$name" "$@" $warnings -std=c99 -O2 -I"$root" -c "$folder/keep.c" -o "$folder/object.o"
+    else
+        result 0 "$name" "no compiler or libc for it here"
+    fi
+}
+
+elsewhere "gcc -m32" gcc -m32
+elsewhere "clang -m32" clang -m32
+elsewhere "gcc -m32 -msse2" gcc -m32 -msse2
+elsewhere "aarch64, gcc" aarch64-linux-gnu-gcc
+elsewhere "aarch64, clang" clang --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include
+elsewhere "riscv64, gcc" riscv64-linux-gnu-gcc
+
+# ---- behind other headers: declarations always, the implementation says what it needs
+
+printf '%s\n' '#include <stdio.h>' '#include "gpubench.h"' \
+    'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' >"$folder/late.c"
+try "declarations after another header" \
+    gcc -std=c99 $warnings -I"$root" "$folder/late.c" -fsyntax-only
+gcc -std=c99 -I"$root" -fsyntax-only "$folder/again.c" >"$folder/log" 2>&1
+grep -q 'error.*gpubench.h needs POSIX: include it first' "$folder/log"
+result $? "implementation after another header in strict C: the error says what to do"
+
+# ---- the example that newcomers copy: README's, or the file that stands for it
+
+first=$root/examples/first.c
+if [ -f "$first" ]; then
+    links "examples/first.c" gcc -O2 -Wall -Wextra -I"$root" "$first"
+    test "$(wc -l <"$first")" -le 25 && status=0 || status=1
+    : >"$folder/log"
+    result $status "examples/first.c has at most 25 lines"
+else
+    result 0 "examples/first.c" "not there"
+fi
+
+# ---- the implementation and its users disagree about CUDA
+
+for cc in gcc g++; do
+    name="$cc: a file for CUDA and an implementation without it do not link, and that says why"
+    if ! compiler $cc || [ -z "$toolkit" ]; then
+        result 0 "$name" "no $cc or no CUDA toolkit here"
+        continue
+    fi
+    [ $cc = gcc ] && extension=c || extension=cpp
+    $cc -O2 -I"$root" -c "$folder/one.$extension" -o "$folder/one.o"
+    $cc -O2 -I"$root" -DGPUBENCH_CUDA=1 -isystem "$toolkit/include" \
+        -c "$folder/two.$extension" -o "$folder/two.o"
+    ! $cc "$folder/one.o" "$folder/two.o" -o "$folder/program" >"$folder/log" 2>&1 &&
+        [ "$(grep -o 'undefined reference to.*' "$folder/log" | sort -u | wc -l)" -eq 1 ] &&
+        grep -q 'undefined.*gpubench_implementation_lacks_GPUBENCH_CUDA' "$folder/log"
+    result $? "$name"
+done
+
+# ---- nvcc
+
+if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
+    # nvcc, and the words below, take no folder with a blank in its name.
+    include=$folder/include
+    mkdir "$include"
+    cp "$root/gpubench.h" "$include/"
+    strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$include"
+    for standard in c++11 c++14 c++17 c++20; do
+        if "$nvcc" --help | grep -q "$standard"; then
+            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" \
+                -o "$folder/object.o"
+        else
+            result 0 "nvcc -std=$standard" "this nvcc does not know it"
+        fi
+    done
+    try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$folder/keep.cu" \
+        -o "$folder/object.o"
+    try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
+        -o "$folder/program" -ldl -lpthread
+    "$nvcc" -I"$include" -c "$folder/one.cu" -o "$folder/one.o"
+    try "nvcc and gcc: implementation in .cu, used from C" \
+        sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem '$toolkit/include' -I$include \
+                   -c $folder/two.c -o $folder/two.o &&
+               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
+    try "nvcc and gcc: implementation in .cu, used from C that knows no CUDA" \
+        sh -c "gcc -std=c99 -I$include -c $folder/two.c -o $folder/two.o &&
+               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread &&
+               $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
+else
+    result 0 "nvcc" "no nvcc here"
+fi
+
+echo "1..$number"
+[ $failures -eq 0 ]

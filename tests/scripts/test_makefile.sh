@@ -1,0 +1,146 @@
+#!/bin/sh
+# test_makefile.sh - which backend and which code the Makefile chooses, with
+# tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
+set -u
+unset MAKEFLAGS MAKEOVERRIDES BACKEND # of a make that runs this
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+failed=0
+count=0
+
+check() { # check STATUS NAME
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
+}
+
+cat > "$work/nvcc" <<'EOS'
+#!/bin/sh
+case $1 in
+--list-gpu-code) printf 'sm_75\nsm_80\nsm_90\nsm_100\n' ;;
+--version) echo 'Cuda compilation tools, release 13.0, V13.0.0' ;;
+esac
+EOS
+chmod +x "$work/nvcc"
+
+# smi STATUS [LINE...]: what nvidia-smi prints and how it ends.
+smi() {
+    status=$1
+    shift
+    { echo '#!/bin/sh'; for line; do echo "echo '$line'"; done; echo "exit $status"; } > "$work/nvidia-smi"
+    chmod +x "$work/nvidia-smi"
+}
+
+plan() { # plan ARGUMENTS...: the commands of a build from nothing
+    PATH="$work:/usr/bin:/bin" make -n -B NVCC="$work/nvcc" "$@" > "$work/plan" 2>&1
+}
+
+codes() { grep -o 'code=[^ ]*' "$work/plan" | sort -u | tr '\n' ' '; }
+
+smi 0 9.0 8.0
+plan
+[ "$(codes)" = 'code=sm_80 code=sm_90a ' ]
+check $? "two GPUs: code for both"
+smi 0 9.0 9.0
+plan
+[ "$(codes)" = 'code=sm_90a ' ]
+check $? "two equal GPUs: code once"
+smi 0 '[N/A]'
+plan BACKEND=cuda
+[ "$(codes)" = 'code=[sm_80,compute_80] code=sm_90a ' ] && grep -q 'No GPU tells' "$work/plan"
+check $? "no number: the default set with PTX, and a line that says so"
+smi 0 'Failed to initialize NVML'
+plan BACKEND=cuda
+[ "$(codes)" = 'code=[sm_80,compute_80] code=sm_90a ' ]
+check $? "an error sentence never reaches the compiler"
+smi 9
+plan
+! grep -q "^$work/nvcc -std" "$work/plan"
+check $? "no GPU: auto builds for the CPU"
+plan BACKEND=cuda LDFLAGS='-Wl,-z,now -L/x' build/cuda/norm
+grep -q -e "-Xcompiler '-Wl.,-z.,now' -Xcompiler '-L/x' -o build/cuda/norm" "$work/plan"
+check $? "LDFLAGS reach the linker through nvcc, commas escaped"
+smi 0 7.0
+plan help
+check $? "a GPU that the toolkit does not know stops nothing"
+smi 0 9.0
+plan ARCH='80 100'
+[ "$(codes)" = 'code=sm_100 code=sm_80 ' ]
+check $? "ARCH by hand wins over detection"
+plan BACKEND=cuda ARCH=foo
+[ $? -ne 0 ] && grep -q "ARCH.*foo" "$work/plan"
+check $? "an ARCH that the toolkit does not know is refused by name"
+PATH=/usr/bin:/bin make -n NVCC=/no/such/nvcc BACKEND=cuda > "$work/plan" 2>&1
+[ $? -ne 0 ] && grep -q 'needs nvcc' "$work/plan" && grep -q NVCC "$work/plan"
+check $? "no nvcc: one clear line that names the variable"
+PATH=/usr/bin:/bin make -n NVCC=/no/such/nvcc build/gpubench-compare > "$work/plan" 2>&1
+check $? "the compare tool needs no nvcc"
+plan BACKEND=cuda CUDA_HOME='/x/my cuda'
+[ $? -ne 0 ] && grep -q 'CUDA_HOME=/x/my cuda: .*a blank' "$work/plan"
+check $? "a blank in CUDA_HOME is named as the reason"
+plan BACKEND=gpu
+[ $? -ne 0 ] && grep -q 'BACKEND=gpu' "$work/plan"
+check $? "an unknown BACKEND is refused by name"
+plan arch-matrix MATRIX='75 90a'
+[ $? -eq 0 ] && [ "$(codes)" = 'code=sm_75 code=sm_90a ' ] &&
+    grep -q 'sm_75.*-o build/arch-75/kernels/norm/norm.cu.o' "$work/plan" &&
+    grep -q 'sm_90a.*-o build/arch-90a/kernels/norm/norm.cu.o' "$work/plan" &&
+    grep -q '^arch-matrix: built for 75 90a$' "$work/plan"
+check $? "arch-matrix: each in a folder of its own, and which were built"
+plan arch-matrix MATRIX='75 foo 80'
+[ $? -ne 0 ] && grep -q '^arch-matrix: built for 75 80, failed for foo$' "$work/plan"
+check $? "arch-matrix: one that fails is named and keeps none from being built"
+plan deps
+! grep -q 'musl-tools\|aarch64' "$work/plan"
+check $? "deps installs no compilers"
+plan deps-ci
+grep 'install.*libcmocka-dev' "$work/plan" | grep 'musl-tools' | grep -q 'gcc-aarch64-linux-gnu'
+check $? "deps-ci installs them, and what deps does"
+
+# compare.sh races too: it needs what race.sh builds with.
+for task in compare race; do
+    plan BACKEND=cpu ARCH=90 CFLAGS=-O1 "$task-loss"
+    grep "^BACKEND=cpu ARCH='90' CFLAGS='-O1' CC=.*NVCC=.*JOBS=[0-9].*scripts/$task.sh build/cpu/loss loss" \
+        "$work/plan" > /dev/null
+    check $? "make $task-loss says what an older revision is to be built with"
+done
+
+# S8: what is built with other flags is built anew, all of it.
+mkdir "$work/tree"
+cp -R Makefile mk gpubench.h compare scripts "$work/tree/"
+rebuild() {
+    (cd "$work/tree" && make BACKEND=cpu build/gpubench-compare "$@") > "$work/log" 2>&1
+}
+objects=$(ls compare/*.c | wc -l)
+compiled() { grep -c -e ' -c compare/' "$work/log"; }
+rebuild CFLAGS=-O0 && [ "$(compiled)" -eq "$objects" ] &&
+    rebuild CFLAGS='-O0 -fsanitize=undefined' && [ "$(compiled)" -eq "$objects" ] &&
+    touch "$work/tree/compare/main.c" &&
+    rebuild CFLAGS=-O0 && [ "$(compiled)" -eq "$objects" ] &&
+    rebuild CFLAGS=-O0 && [ "$(compiled)" -eq 0 ] &&
+    rebuild CFLAGS=-O0 LDFLAGS=-Wl,-z,now &&
+    readelf -d "$work/tree/build/gpubench-compare" | grep -q NOW
+check $? "the compare tool is built anew when its flags change, and only then"
+
+# S13: the tree above is in no repository of its own, but inside another one.
+(cd "$work" && git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t)
+revision() {
+    (cd "$work/tree" && "$@" make BACKEND=cpu build/cpu/revision) > "$work/log" 2>&1 &&
+        cat "$work/tree/build/cpu/revision"
+}
+[ -z "$(revision env)" ] && [ -z "$(revision env GIT=/usr/bin/git)" ]
+check $? "the revision is not that of a repository around the tree, nor of the environment"
+
+# S12: programs that were built, each of which needs the machine to itself.
+for suite in loss norm; do
+    printf '#!/bin/sh\nmkdir lock || echo disturbed >> "$0.log"\nsleep 0.3\nrmdir lock\n' \
+        > "$work/tree/build/cpu/$suite"
+    chmod +x "$work/tree/build/cpu/$suite"
+done
+(cd "$work/tree" &&
+    make -j2 -o compile-loss -o compile-norm BACKEND=cpu suite-loss suite-norm) > "$work/log" 2>&1 &&
+    [ ! -e "$work/tree/build/cpu/loss.log" ] && [ ! -e "$work/tree/build/cpu/norm.log" ]
+check $? "two suites are measured one after the other, also with -j2"
+
+echo "1..$count"
+exit $failed

@@ -1,0 +1,143 @@
+#!/bin/sh
+# test_readme.sh - the README against what it quotes: the first example, the
+# options, the numbers; and how the numbers are made. As TAP lines.
+set -u
+unset COMPARE # the tool in build/ is meant, in the toy's too
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+report() { # report NUMBER NAME: the exit status of the command before decides
+    if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
+}
+
+echo 1..16
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
+cmp "$work/code" examples/first.cu
+report 1 "README quotes examples/first.cu" $?
+
+lines=$(wc -l < examples/first.cu)
+[ "$lines" -le 25 ]
+report 2 "the first benchmark is short" $?
+
+${CC:-cc} -O1 -I. -o "$work/first" examples/first.c &&
+    "$work/first" --help | sed -n '/^  --/p' > "$work/options" &&
+    sed -n 's/^    \(  --.*\)/\1/p' docs/reference.md > "$work/quoted" &&
+    cmp "$work/options" "$work/quoted"
+report 3 "the reference lists every option as --help does" $?
+
+scripts/readme.sh > "$work/readme" && cmp "$work/readme" README.md
+report 4 "README's numbers are those of baselines/ (make readme)" $?
+for folder in baselines/*/; do
+    scripts/readme.sh "${folder%/}" | cmp - "${folder}README.md" || exit 1
+done
+report 5 "the tables beside the baselines are theirs" $?
+
+# Baselines whose tables can be worked out by hand: a copy of 2 TB/s, bf16 products
+# of 500 TFLOP/s and f32 ones of 40.
+device=$work/baselines/toy-card
+mkdir -p "$device/torch"
+cp -r scripts "$work"
+# Instead of the tool: what it says of ten runs, whatever the file.
+mkdir "$work/build"
+cat > "$work/build/gpubench-compare" <<'TOOL'
+#!/bin/sh
+case $2 in *ceilings.csv) exit 2 ;; esac
+echo '  0.40 %  a case'
+echo '90 cases, 10 process runs, 12 cases left out (not ok, invalid, or fewer than four runs)'
+echo 'balanced splits, every one: 252; with a false alarm: 2 (0.79 %)'
+echo 'verdicts on single cases in them: 22680; false alarms: 3 (0.013 %)'
+echo 'campaigns, each against the others: 3; with a false alarm: 1 (33.33 %)'
+exit 1
+TOOL
+chmod +x "$work/build/gpubench-compare"
+printf '<!-- begin generated -->\n<!-- end generated -->\n' > "$work/README.md"
+header=suite,case,variant,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops,device,uuid,compiler
+attention='b=2 h=16 t=8192 d=128 causal=1'
+adamw='d=768 ff=3072 l=12 v=10000 t=128 p=100514304'
+{
+    echo $header
+    echo "ceilings,bandwidth.copy,onepass,u8,bytes=1,cold,a,1,ok,,1000,2000000000,,Toy Card,one,cc"
+    echo "ceilings,bandwidth.triad,onepass,f32,bytes=1,cold,a,1,ok,,1000,9000000000,,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublas,bf16,m=1,cold,a,1,ok,,2000,1,500000000000,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublaslt,bf16,m=1,cold,a,1,ok,,1000,1,500000000000,Toy Card,one,cc"
+    echo "ceilings,gemm.nn,cublaslt,f32,m=1,cold,a,1,ok,,1000,1,40000000000,Toy Card,one,cc"
+} > "$device/ceilings.csv"
+{
+    echo $header
+    run=0
+    for us in 100 103 99; do
+        run=$((run + 1))
+        echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,a,$run,ok,,$us,150000000,1000,Toy Card,one,cc"
+    done
+    echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,hot,a,1,ok,,1,150000000,1000,Toy Card,one,cc"
+    echo "optimizer,optimizer.adamw,per_tensor,f32,$adamw,cold,b,1,ok,,300,150000000,1000,Toy Card,two,cc"
+    echo "optimizer,optimizer.adamw,broken,f32,$adamw,cold,b,1,failed,,,,,Toy Card,two,cc"
+} > "$device/optimizer.csv"
+{
+    echo $header
+    echo "attention,attention.forward,mma,bf16,$attention,cold,a,1,ok,,200,100000000,40000000000,Toy Card,one,cc"
+} > "$device/attention.csv"
+{
+    echo $header
+    echo "block,block.part,best,f32,pass=forward part=up b=1,cold,a,1,ok,,10,1,1,Toy Card,one,cc"
+    echo "block,block.forward,best,f32,b=1 keep=1,cold,a,1,ok,,10,1,1,Toy Card,one,cc"
+} > "$device/block.csv"
+{
+    echo $header
+    echo "optimizer,optimizer.adamw,torch-foreach,f32,$adamw,cold,t,1,ok,,200,150000000,1000,Toy Card,one,PyTorch 2"
+    echo "optimizer,optimizer.adamw,torch-fused,f32,$adamw,cold,t,1,ok,ungated,125,150000000,1000,Toy Card,one,PyTorch 2"
+    echo "optimizer,optimizer.adamw,torch-eager,f32,$adamw,hot,t,1,ok,,1,150000000,1000,Toy Card,one,PyTorch 2"
+} > "$device/torch/optimizer.csv"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
+
+has() { # has NUMBER NAME LINE
+    grep -qxF "$3" "$work/made"
+    report "$1" "$2" $?
+}
+
+has 6 "a case bound by memory, beside PyTorch" "| \`optimizer.adamw\` | f32 | $adamw \
+| multi_tensor 100.0 | 1.50 TB/s | torch-fused 125.0 (ungated) | 0.80 | bandwidth.copy 2.00 TB/s | 75 % |"
+has 7 "a case bound by its products, without a peer" "| \`attention.forward\` | bf16 | $attention \
+| mma 200.0 | 200.0 TFLOP/s | not measured | not measured | gemm.nn bf16 500.0 TFLOP/s | 40 % |"
+has 8 "which PyTorch that was" "PyTorch's rows: PyTorch 2."
+has 9 "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |"
+has 10 "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |"
+sed -n '/^# Every shape and variant$/,$p' "$work/made" > "$work/full"
+grep -qx '## optimizer by PyTorch' "$work/full" && grep -q '| 200.0 | 125.0 |' "$work/full" &&
+    ! grep -q 'multi_tensor.*torch-' "$work/full"
+report 11 "the full tables hold PyTorch's apart from the suites'" $?
+
+# A sitting that both were measured in: campaign t on card one. Nothing else counts.
+echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,150000000,1000,Toy Card,one,cc" \
+    >> "$device/optimizer.csv"
+echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,150000000,1000,Toy Card,two,cc" \
+    >> "$device/optimizer.csv"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
+has 12 "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
+| multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.20 | bandwidth.copy 2.00 TB/s | 50 % |"
+has 13 "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
+
+"$work/scripts/readme.sh" > "$work/made"
+grep -q '^| .optimizer.adamw. | f32 | d=1600' "$work/made" && ! grep -q 'd=768 ff=3072 l=12' "$work/made"
+report 14 "the README itself has a few lines of them" $?
+
+# Every page of the manual. Links to headings and to other sites are not followed.
+pages="README.md CONTRIBUTING.md compare/README.md $(ls docs/*.md baselines/*/README.md)"
+for page in $pages; do
+    grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
+        while read -r link; do
+            [ -e "$(dirname "$page")/$link" ] || echo "$page links to $link"
+        done
+done > "$work/dead"
+[ ! -s "$work/dead" ] || { sed 's/^/# /' "$work/dead"; false; }
+report 15 "no link of the manual is dead" $?
+
+for target in $(sed -n 's/^    \(\$ \)*make \(.*\)/\2/p' $pages | tr ' ' '\n' | grep -x '[a-z][a-z-]*'); do
+    make -n "$target" > "$work/log" 2>&1 || ! grep -q "No rule to make target .$target" "$work/log" ||
+        echo "make $target"
+done > "$work/unknown"
+[ ! -s "$work/unknown" ] || { sed 's/^/# /' "$work/unknown"; false; }
+report 16 "each target that the manual names exists" $?
+exit $failed

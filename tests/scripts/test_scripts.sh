@@ -1,0 +1,335 @@
+#!/bin/sh
+# test_scripts.sh - recording and comparing baselines, and judging a planted
+# slowdown, with a program in a suite's place that hands out prepared results. As
+# TAP lines.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d) || exit 2
+[ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
+failed=0
+count=0
+
+check() { # check STATUS NAME
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
+}
+
+mkdir -p "$work/build" "$work/scripts"
+cp "$root"/scripts/*.sh "$root"/scripts/*.awk "$work/scripts/"
+cp "$root/build/gpubench-compare" "$root"/tests/gpu/planted.* "$work/build/"
+cd "$work" || exit 2
+git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
+printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/bin/\n/inside/\n' > .git/info/exclude
+
+# rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
+# one that takes 10 us.
+rows() {
+    file=$1 campaign=$2 run=0
+    shift 2
+    echo schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,device > "$file"
+    for median; do
+        run=$((run + 1))
+        echo "2,toy,toy.changing,a,cuda,f32,n=1,cold,$campaign,$run,ok,$median,Toy Card 1" >> "$file"
+        echo "2,toy,toy.steady,a,cuda,f32,n=1,cold,$campaign,$run,ok,10.0$run,Toy Card 1" >> "$file"
+    done
+}
+
+# A suite: writes next1, next2, ... in turn to where --csv says, notes how it was
+# called, and ends with FAKE_STATUS.
+cat > fake <<'EOS'
+#!/bin/sh
+echo "$*" >> calls
+turn=$(wc -l < calls)
+while [ $# -gt 0 ]; do
+    [ "$1" = --csv ] && cp "next$((turn))" "$2"
+    shift
+done
+exit "${FAKE_STATUS:-0}"
+EOS
+chmod +x fake
+
+: > calls
+rows next1 first 100 100.1 99.9 100.2 99.8
+sh scripts/baseline.sh ./fake toy 5 > log 2>&1
+[ $? -eq 0 ] && cmp -s next1 baselines/toy-card-1/toy.csv
+check $? "a first baseline is what was measured"
+
+rows next2 second 100 100.1 99.9
+sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has changes' log && cmp -s next1 baselines/toy-card-1/toy.csv
+check $? "a tree with changes is refused and nothing is lost"
+
+: > calls
+cp next2 next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/toy.csv)" -eq 17 ] &&
+    grep -q second baselines/toy-card-1/toy.csv && grep -q first baselines/toy-card-1/toy.csv
+check $? "FORCE=1 appends a campaign"
+grep -q -- '--runs 3' calls
+check $? "the number of processes reaches the suite"
+
+: > calls
+rows next1 new 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < calls)" -eq 1 ]
+check $? "the same times pass, measured once"
+
+: > calls
+rows next1 new 110 110.1 109.9
+rows next2 newer 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < calls)" -eq 2 ]
+check $? "slower once, and not when measured again: passes"
+grep -q -F -- '--filter ^toy\.changing a f32 n=1$' calls
+check $? "only the slower case is measured again"
+
+: > calls
+cp next1 next2
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q SLOWER log
+check $? "slower twice fails"
+
+: > calls
+rows next1 new 100 100.1 99.9
+sed 's/Toy Card 1/Other Card/' next1 > other && mv other next1
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'baselines/other-card/toy.csv is missing' log && grep -q 'make baseline-toy' log
+check $? "no baseline of this device: status 2, the file's name and how to record it"
+
+# With a revision to race against, its word counts for what the screen found.
+real_race=$(cat scripts/race.sh)
+cp baselines/toy-card-1/toy.csv kept
+sed -i '1s/$/,git/; 2,$s/$/,abc1234/' baselines/toy-card-1/toy.csv
+cat > scripts/race.sh <<'EOS'
+echo "$*" >> race-calls
+case "$*" in
+*--build-only*) exit 0 ;;
+esac
+cp results/toy-screened.txt raced
+exit "$RACE_STATUS"
+EOS
+printf '/race-calls\n/raced\n' >> .git/info/exclude
+for verdict in 0 1 2; do
+    : > calls
+    : > race-calls
+    rows next1 new 103 103.1 102.9
+    RACE_STATUS=$verdict sh scripts/compare.sh ./fake toy 3 --seed 7 > log 2>&1
+    [ $? -eq "$verdict" ] && [ "$(cat raced)" = 'toy.changing a f32 n=1' ] && [ "$(wc -l < calls)" -eq 1 ] &&
+        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt -- --seed 7$' race-calls
+    check $? "what looks slower by 3 % is raced, and status $verdict of the race is compare's"
+done
+: > calls
+sed '/steady/d' next1 > other && mv other next1
+RACE_STATUS=0 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still missing: toy.steady a f32 n=1 cold' log
+check $? "a missing case is not forgotten when the race finds nothing"
+: > calls
+: > race-calls
+rows next1 new 101.5 101.6 101.4
+RACE_STATUS=1 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && [ ! -s race-calls ]
+check $? "nothing is raced within the margin"
+printf '%s\n' "$real_race" > scripts/race.sh
+cp kept baselines/toy-card-1/toy.csv
+
+# S1: what the second measurement does not look at stays found.
+: > calls
+rows next1 new 110 110.1 109.9
+sed '/steady/d' next1 > other && mv other next1
+rows next2 newer 100 100.1 99.9
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still missing: toy.steady a f32 n=1 cold' log
+check $? "a missing case is not forgotten when the slower one recovers"
+: > calls
+rows next1 new 110 110.1 109.9
+sed 's/steady\(.*\),3,ok,[^,]*/steady\1,3,mismatch,/' next1 > other && mv other next1
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'still not ok: toy.steady a f32 n=1 cold' log
+check $? "nor is a case that no longer verifies"
+for kind in skipped unsupported mismatch; do
+    : > calls
+    rows next1 new 110 110.1 109.9
+    rows next2 newer 100 100.1 99.9
+    sed "s/changing\\(.*\\),ok,[^,]*/changing\\1,$kind,/" next2 > other && mv other next2
+    sh scripts/compare.sh ./fake toy 3 > log 2>&1
+    [ $? -eq 1 ] && grep -q 'toy.changing' log
+    check $? "a slower case that is $kind when measured again fails"
+done
+: > calls
+sed '/changing/d' next2 > other && mv other next2
+sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'missing in current' log
+check $? "a slower case that is missing when measured again fails"
+
+# S2
+: > calls
+rows next1 new 110 110.1 109.9
+cp next1 next2
+sh scripts/compare.sh ./fake toy 3 --filter 'toy a' --quiet > log 2>&1
+[ $? -eq 1 ] && [ "$(sed -n 2p calls | grep -o -- --filter | wc -l)" -eq 1 ] &&
+    [ "$(grep -c -- '--quiet.*--quiet' calls)" -eq 0 ] && sed -n 2p calls | grep -qF -- '--filter ^toy\.changing a f32 n=1$'
+check $? "the caller's filter gives way to the slower cases, and --quiet is given once"
+
+# S3: an oom row is a row.
+: > calls
+rows next1 new 100 100.1 99.9
+echo "2,toy,toy.large,a,cuda,f32,n=9,cold,new,1,oom,,Toy Card 1" >> next1
+FAKE_STATUS=1 sh scripts/compare.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && grep -q '1 ok on neither side' log
+check $? "a case that has no room is judged as that"
+: > calls
+cp next1 next2
+cp baselines/toy-card-1/toy.csv kept
+FORCE=1 FAKE_STATUS=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && tail -1 baselines/toy-card-1/toy.csv | grep -q ',oom,'
+check $? "and recorded as that; the status says that a case failed"
+
+# S4, S5: what cannot be read is not appended to.
+refused() { # refused TEXT NAME: of the baseline that is there
+    cp baselines/toy-card-1/toy.csv before
+    : > calls
+    FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+    [ $? -eq 2 ] && grep -q "$1" log && cmp -s before baselines/toy-card-1/toy.csv
+    check $? "$2"
+    cp kept baselines/toy-card-1/toy.csv
+}
+printf '%s' "$(cat kept)" > baselines/toy-card-1/toy.csv
+refused 'no line end' "a baseline without its last line end is refused and untouched"
+{ cat kept; echo '<<<<<<< HEAD'; } > baselines/toy-card-1/toy.csv
+refused 'conflict markers' "a baseline with conflict markers is refused and untouched"
+{ cat kept; echo '2,toy,toy.steady'; } > baselines/toy-card-1/toy.csv
+refused 'the line has 3 fields' "a baseline with a broken row is refused and untouched"
+
+: > calls
+cp next1 next-verified
+awk -F, -v OFS=, '{ $0 = $0 OFS (NR == 1 ? "flags" : NR == 3 ? "few-samples unverified" : "") } 1' \
+    next-verified > next1
+refused 'nobody verified' "rows that nobody verified are no baseline"
+mv next-verified next1
+
+# S6, S13
+mkdir -p bin && printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' > bin/git && chmod +x bin/git
+: > calls
+PATH=$work/bin:$PATH sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'dubious ownership' log && [ ! -s calls ]
+check $? "a git that cannot tell is no clean tree"
+mkdir -p inside && cp -r scripts build fake next1 inside/
+: > inside/calls
+(cd inside && sh scripts/baseline.sh ./fake toy 3 > log 2>&1)
+[ $? -eq 0 ] && [ -e inside/baselines/toy-card-1/toy.csv ]
+check $? "the changes of a repository around the tree are not the tree's"
+rm -r inside bin
+
+# S7
+sed 's/Toy Card 1/"Intel Xeon Processor (Skylake, IBRS)"/' next1 > other
+[ "$(sh scripts/device-folder.sh other)" = baselines/intel-xeon-processor-skylake-ibrs ]
+check $? "a processor with a comma in its name has a folder"
+
+# S14: small losses add up.
+: > calls
+rows next1 loss 106 106.1 105.9
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'slower than the oldest campaign' log && grep -q SLOWER log &&
+    cmp -s kept baselines/toy-card-1/toy.csv
+check $? "a loss against the oldest campaign is not recorded without a reason"
+: > calls
+FORCE=1 REASON='checks its input now' sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && grep -q loss baselines/toy-card-1/toy.csv &&
+    grep -q '^loss *checks its input now' baselines/toy-card-1/toy.reasons.txt
+check $? "with one it is, and the reason is kept"
+
+# The settings of the baseline are measured with, but for those that the caller gives.
+mkdir -p baselines/other-card
+sed '1s/$/,settings/; 2,$s/$/,precision=0.25 max_time=3 min_samples=30 max_samples=100000 warmup=5 streams=32/' next1 |
+    sed 's/Toy Card 1/Other Card/' > baselines/other-card/set.csv
+: > calls
+cp baselines/other-card/set.csv next1
+sh scripts/compare.sh ./fake set 3 --max-time 1 > log 2>&1
+[ $? -eq 0 ] && grep -q -- '--max-time 1 --precision 0.25 --min-samples 30 --max-samples 100000 --warmup 5$' calls
+check $? "compare measures with the baseline's settings"
+: > calls
+sed 's/precision=0.25/precision=0.5/' baselines/other-card/set.csv > next1
+sh scripts/compare.sh ./fake set 3 > log 2>&1
+grep -q "warning: settings differ: current has 'precision=0.5" log
+check $? "or says that they differ"
+cp kept baselines/toy-card-1/toy.csv
+
+# What stands for Python measures two suites.
+: > calls
+rows next1 first 200 200.1
+sed '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1 > next2
+cp next2 next1
+FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x > log 2>&1
+[ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
+    [ "$(grep -c '2,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+check $? "PyTorch's rows are kept by suite; the status says that a case failed"
+grep -q -- '^compare/pytorch.py --runs 2 .*--without x' calls
+check $? "the number of processes and the arguments reach pytorch.py"
+FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] &&
+    [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
+    ! grep -q torch- baselines/toy-card-1/toy.csv
+check $? "PyTorch's second campaign is appended, beside the suite's own rows"
+: > calls
+FORCE=1 PYTHON=./fake FAKE_STATUS=2 sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ]
+check $? "no way to measure PyTorch: status 2, nothing recorded"
+FORCE=1 PYTHON=true sh scripts/torch-baselines.sh 2 --help > log 2>&1 &&
+    FORCE=1 sh scripts/baseline.sh true toy 2 --list >> log 2>&1 &&
+    [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] && [ ! -s log ]
+check $? "what was measured before is not recorded again by --help or --list"
+PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has changes' log
+check $? "PyTorch is not recorded in a tree with changes either"
+
+# norm_rows FILE RUNS LARGE SMALL BACKWARD: medians of the kernel that is patched at
+# two shapes and of one that is not; runs differ by 0.1 %.
+norm_rows() {
+    awk -v runs="$2" -v medians="$3 $4 $5" 'BEGIN {
+        print "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,bytes,flops,device"
+        split(medians, median, " ")
+        split("layernorm.forward layernorm.forward layernorm.backward", name, " ")
+        split("n=32768 n=512 n=32768", params, " ")
+        split("8000 200 9000", bytes, " ")
+        for (run = 1; run <= runs; run++)
+            for (i = 1; i <= 3; i++)
+                printf "2,norm,%s,vectorized,cuda,f32,%s,cold,now,%d,ok,%s,%s,,Toy Card 1\n", name[i], params[i], run,
+                       median[i] * (1 + 0.001 * (run % 3)), bytes[i]
+    }' > "$1"
+}
+
+planted() { # planted STATUS TEXT NAME ARGUMENTS...: how the judgement ends and what it says
+    status=$1 text=$2 name=$3
+    shift 3
+    : > calls
+    sh build/planted.sh "$@" ./fake ./fake --filter x > log 2>&1
+    [ $? -eq "$status" ] && grep -q "^planted: $text" log
+    check $? "planted: $name"
+}
+
+norm_rows next1 10 100 5 200
+norm_rows next2 3 105 5 200
+planted 0 'found, and only there: 1 of 3 cases SLOWER' "5 % at the largest shape is found"
+grep -q -- '--runs 10 .*--filter x' calls && grep -q -- '--runs 3 .*--filter x' calls
+check $? "planted: ten healthy runs, three patched ones, with the arguments of the caller"
+norm_rows next2 3 105 5.3 200
+planted 0 'found, and only there: 2 of 3 cases SLOWER' "a small shape may be slower too"
+norm_rows next2 3 105 5 210
+planted 1 'layernorm.backward vectorized f32 n=32768 cold is SLOWER, and nothing' "a kernel that nothing was done to must not be"
+norm_rows next2 3 100 5.3 200
+planted 1 'layernorm.forward vectorized f32 n=32768 cold is same, not SLOWER' "the largest shape must be"
+cp next1 given
+norm_rows next1 3 105 5 200
+planted 0 'found, and only there' "a baseline that is given is not measured" -b given
+
+# As the Makefile does.
+plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" build/planted.patch > log 2>&1; }
+kernel=$root/kernels/norm/vectorized.cu
+plant "$kernel" && [ "$(grep -c 'rows / 20' build/planted.cu)" -eq 2 ]
+check $? "planted: the patch fits the kernel"
+sed 's/row >= r.rows/r.rows <= row/' "$kernel" > build/other.cu
+! plant build/other.cu
+check $? "planted: a kernel without the line is refused"
+
+echo "1..$count"
+exit $failed
