@@ -225,6 +225,31 @@ uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
 void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
+/* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
+
+/* Watches one more execution of each case that was measured, after all that is timed:
+ * begin, run, end, the device idle before and after each of them. gpubench_trace.h
+ * has one. They return 0, or an exit status after a message of their own. */
+typedef struct gpubench_watcher {
+    int (*open)(gpubench *bench); /* before the first case */
+    int (*begin)(gpubench *bench, const gpubench_case *one);
+    int (*end)(gpubench *bench, const gpubench_case *one, int code); /* code: run's */
+    int (*close)(gpubench *bench);                         /* after the last: print and write */
+    void (*range)(const char *name);                       /* NULL: the innermost one ends */
+} gpubench_watcher;
+
+/* Without one those options are refused. Before gpubench_run and gpubench_close. */
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher);
+
+/* The text that a standard option ("--trace") was given, "" if it takes none; NULL if
+ * it was not given. */
+const char *gpubench_given(const gpubench *bench, const char *option);
+
+/* Names what is enqueued between the two, for NVTX and for --trace; they nest. Cost
+ * a comparison each while nobody watches. */
+void gpubench_range_begin(const char *name);
+void gpubench_range_end(void);
+
 /* ---- results ---- */
 
 /* Measures what is queued, as gpubench_close does, but keeps the handle, so
@@ -316,6 +341,7 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
  *   the samples' file             --samples
  *   the rows as JSON              --json
  *   one group in one mode         members side by side, verification
+ *   one more execution, watched   --kernels and --trace
  *   the table                     what is printed
  *   processes                     --runs
  *   command line                  options, --help, --list
@@ -1036,9 +1062,10 @@ typedef struct gpb_machine {
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
+    const char *kernels_csv, *trace;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
-    int list, energy, quiet, profile, no_verify;
+    int list, energy, quiet, profile, no_verify, kernels;
     unsigned modes;
 } gpb_settings;
 
@@ -1112,8 +1139,14 @@ struct gpubench {
     gpb_restart restart;
     char campaign[64];
     gpb_progress progress;
+    const gpubench_watcher *watcher;
+    const char **given, **given_standard; /* options' texts: all, and behind the program's own */
     void *device_state; /* the backend's */
 };
+
+/* Of ranges, under --profile only: NVTX's, where the CUDA backend found it. */
+static int (*gpb_profiler_push)(const char *name);
+static int (*gpb_profiler_pop)(void);
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
@@ -2402,6 +2435,8 @@ static int gpb_cuda_open(gpubench *bench)
         return gpb_cuda_explain(bench, "cannot prepare", code);
     gpb_nvml_open(bench, &cuda->nvml);
     gpb_nvtx_open(cuda);
+    gpb_profiler_push = bench->settings.profile ? cuda->range_push : NULL;
+    gpb_profiler_pop = bench->settings.profile ? cuda->range_pop : NULL;
     gpb_load_kernels(cuda);
     cuda->idle_us = gpb_cuda_time_idle();
     return 0;
@@ -2444,6 +2479,8 @@ static void gpb_cuda_close(gpubench *bench)
         dlclose(cuda->nvml.library);
     if (cuda->nvtx)
         dlclose(cuda->nvtx);
+    gpb_profiler_push = NULL;
+    gpb_profiler_pop = NULL;
     pthread_mutex_destroy(&cuda->gate.mutex);
     pthread_cond_destroy(&cuda->gate.changed);
     free(cuda);
@@ -5431,6 +5468,106 @@ static int gpb_measure_overhead(gpubench *bench)
     return code;
 }
 
+/* ==== one more execution, watched ========================================= */
+
+static gpubench *gpb_traced; /* whose case runs while its watcher looks on */
+
+/* In front of the case itself: begin when the device is idle, end when it is again. */
+typedef struct gpb_tracing {
+    gpubench *bench;
+    const gpubench_case *one;
+    int status; /* the worst that the watcher returned */
+} gpb_tracing;
+
+static int gpb_traced_reset(void *context, gpubench_stream stream)
+{
+    const gpubench_case *one = ((gpb_tracing *)context)->one;
+    return one->reset(one->context, stream);
+}
+
+static int gpb_traced_run(void *context, gpubench_stream stream)
+{
+    gpb_tracing *watching = (gpb_tracing *)context;
+    gpubench *bench = watching->bench;
+    const gpubench_case *one = watching->one;
+    int ended, finished, code, status = bench->watcher->begin(bench, one);
+    gpb_traced = bench;
+    code = one->run(one->context, stream);
+    finished = bench->backend->finish(bench);
+    gpb_traced = NULL;
+    ended = bench->watcher->end(bench, one, code ? code : finished);
+    watching->status = ended > status ? ended : status;
+    return code ? code : finished;
+}
+
+/* Once to load what is loaded once, then watched. */
+static int gpb_trace_set_up(gpubench *bench, gpb_live *live)
+{
+    gpb_tracing watching = {bench, &live->item->one, 0};
+    gpb_item item = *live->item;
+    double us;
+    int code = bench->backend->sample(bench, live, &us);
+    item.one.context = &watching;
+    item.one.run = gpb_traced_run;
+    item.one.reset = item.one.reset ? gpb_traced_reset : NULL;
+    if (code == 0) {
+        const gpb_item *unwatched = live->item;
+        live->item = &item;
+        code = bench->backend->sample(bench, live, &us);
+        live->item = unwatched;
+    }
+    if (code != 0)
+        gpb_blame(bench, live, code, "run, watched");
+    return watching.status;
+}
+
+static int gpb_trace_item(gpubench *bench, const gpb_item *item)
+{
+    gpb_live live;
+    int status = 0;
+    memset(&live, 0, sizeof live);
+    live.item = item;
+    live.mode = GPUBENCH_COLD;
+    live.batch = 1;
+    live.ungated = 1;
+    gpb_set_up(bench, &live);
+    if (!live.done)
+        status = gpb_trace_set_up(bench, &live);
+    if (!bench->lost)
+        gpb_tear_down(bench, &live);
+    if (live.status)
+        gpb_message(bench, "%s: not traced: %s", item->key, live.reason);
+    return live.status && status == 0 ? 1 : status;
+}
+
+static int gpb_was_measured(gpubench *bench, const gpb_item *item)
+{
+    unsigned mode;
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2) {
+        const gpb_row *row = gpb_find_row(bench, item, mode);
+        if (row && !strcmp(gpb_text(row, GPB_COLUMN_status), "ok"))
+            return 1;
+    }
+    return 0;
+}
+
+/* When all that is timed has been timed and written: what a tracer leaves in the
+ * process disturbs nothing then, and a crash loses nothing. The exit status. */
+static int gpb_trace_all(gpubench *bench)
+{
+    int worst = bench->watcher->open(bench), status;
+    size_t i;
+    if (worst != 0)
+        return worst;
+    for (i = 0; i < bench->item_count && !bench->lost; i++)
+        if (gpb_was_measured(bench, &bench->items[i])) {
+            status = gpb_trace_item(bench, &bench->items[i]);
+            worst = status > worst ? status : worst;
+        }
+    status = bench->watcher->close(bench);
+    return status > worst ? status : worst;
+}
+
 /* ==== the table =========================================================== */
 
 /* A row by what tells it from others, as one text: sorting many rows would fetch
@@ -6583,7 +6720,10 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--no-verify", NULL, "skip verify; rows that it would have judged are flagged unverified"},
     {"--sort", "KEY", "the table's order: name, time, factor or queued (default name)"},
     {"--quiet", NULL, "no table, no progress"},
-    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
+    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"},
+    {"--kernels", NULL, "afterwards, each case's kernels in one more execution of it, as a table"},
+    {"--kernels-csv", "FILE", "the same as CSV"},
+    {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
 static void gpb_print_option(const char *name, const char *argument, const char *help)
 {
@@ -6769,24 +6909,36 @@ static const char *gpb_given(const char **given, const char *name)
     return NULL;
 }
 
+static int gpb_wants_watching(const gpb_settings *settings)
+{
+    return settings->kernels || settings->kernels_csv || settings->trace;
+}
+
 /* Two outputs that are one file would leave neither. */
 static void gpb_check_outputs(gpubench *bench)
 {
     const gpb_settings *settings = &bench->settings;
-    const char *csv = settings->csv, *json = settings->json, *samples = settings->samples;
-    const char *const outputs[][2] = {{"--csv", csv}, {"--json", json}, {"--samples", samples}};
-    size_t i;
-    for (i = 0; i < GPB_COUNT_OF(outputs); i++)
+    const char *csv = settings->csv, *json = settings->json;
+    const char *const outputs[][2] = {{"--csv", csv},
+                                      {"--json", json},
+                                      {"--samples", settings->samples},
+                                      {"--kernels-csv", settings->kernels_csv},
+                                      {"--trace", settings->trace}};
+    size_t i, j;
+    for (i = 0; i < GPB_COUNT_OF(outputs); i++) {
         if (settings->profile && outputs[i][1])
             gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
                                  outputs[i][0]);
-    if (csv && samples && !strcmp(csv, samples))
-        gpubench_usage_error(bench, "--samples '%s': --csv writes there", samples);
-    if (csv && json && (!strcmp(csv, json) || (!strcmp(json, "-") &&
-                                               gpb_csv_stream(csv) == STDOUT_FILENO)))
+        for (j = 0; j < i; j++)
+            if (outputs[i][1] && outputs[j][1] && !strcmp(outputs[i][1], outputs[j][1]))
+                gpubench_usage_error(bench, "%s '%s': %s writes there", outputs[i][0],
+                                     outputs[i][1], outputs[j][0]);
+    }
+    if (csv && json && strcmp(csv, json) && !strcmp(json, "-") &&
+        gpb_csv_stream(csv) == STDOUT_FILENO)
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (json && samples && !strcmp(json, samples))
-        gpubench_usage_error(bench, "--json '%s': --samples writes there", json);
+    if (settings->profile && settings->kernels)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --kernels");
 }
 
 static void gpb_take_settings(gpubench *bench, const char **given)
@@ -6797,6 +6949,9 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->quiet = gpb_given(given, "--quiet") != NULL;
     settings->profile = gpb_given(given, "--profile") != NULL;
     settings->no_verify = gpb_given(given, "--no-verify") != NULL;
+    settings->kernels = gpb_given(given, "--kernels") != NULL;
+    settings->kernels_csv = gpb_given(given, "--kernels-csv");
+    settings->trace = gpb_given(given, "--trace");
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
     settings->samples = gpb_given(given, "--samples");
@@ -6951,9 +7106,10 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
         gpb_print_help(bench, options, option_count);
         exit(0);
     }
+    bench->given = given;
+    bench->given_standard = given + option_count;
     if (!bench->refused)
-        gpb_take_settings(bench, given + option_count);
-    free(given);
+        gpb_take_settings(bench, bench->given_standard);
     bench->backend = gpb_choose_backend(&bench->settings);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
@@ -7090,6 +7246,11 @@ static void gpb_check_queue(gpubench *bench)
     else if (modes == 0)
         gpubench_usage_error(bench, "--mode '%s': no case can be measured in it",
                              bench->settings.mode);
+    if (gpb_wants_watching(&bench->settings) && !bench->watcher)
+        gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
+                             bench->settings.kernels       ? "--kernels"
+                             : bench->settings.kernels_csv ? "--kernels-csv"
+                                                           : "--trace");
 }
 
 void gpubench_run(gpubench *bench)
@@ -7138,6 +7299,7 @@ static void gpb_free(gpubench *bench)
         regfree(&bench->filter);
     gpb_index_free(&bench->item_keys);
     gpb_index_free(&bench->row_keys);
+    free(bench->given);
     free(bench->samples_path);
     free(bench->samples_temporary);
     free(bench->json_path);
@@ -7170,8 +7332,39 @@ int gpubench_close(gpubench *bench)
         (void)gpb_report(bench); /* what was measured before is not lost; the status tells */
     if (bench->is_child)
         gpb_write_slot(bench, GPB_SLOT_ENDED, NULL, "");
+    if (!bench->refused && !bench->lost && bench->device_open &&
+        gpb_wants_watching(&bench->settings) && bench->run == bench->settings.runs) {
+        int watched = gpb_trace_all(bench);
+        status = watched > status ? watched : status;
+    }
     gpb_free(bench);
     return status;
+}
+
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher)
+{
+    bench->watcher = watcher;
+}
+
+const char *gpubench_given(const gpubench *bench, const char *option)
+{
+    return gpb_given(bench->given_standard, option);
+}
+
+void gpubench_range_begin(const char *name)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(name);
+    else if (gpb_profiler_push)
+        gpb_profiler_push(name);
+}
+
+void gpubench_range_end(void)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(NULL);
+    else if (gpb_profiler_pop)
+        gpb_profiler_pop();
 }
 
 int gpubench_is_cuda(const gpubench *bench)

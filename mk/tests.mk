@@ -93,7 +93,7 @@ $(TESTS)/rows_no_proc: tests/fixtures/rows.c
 	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
-FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
 
 # A substitute for NVML under the real one's name, so that looking it up at run
 # time finds this one; what it describes is the test's.
