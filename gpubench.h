@@ -193,6 +193,15 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...) GPUBENCH
  * forgotten at teardown. Returns GPUBENCH_OK or, outside a case, GPUBENCH_FAILED. */
 int gpubench_output(gpubench *bench, void *memory, size_t bytes);
 
+/* Called in setup: run puts its work on this stream, whatever it is given; then reset
+ * and run are given this one, and the case is timed on it, with the row flag own-stream.
+ * NULL: the default stream, where a launch <<<grid, block>>> goes; of code that is
+ * built with --default-stream per-thread, cudaStreamPerThread. A stream of the case's
+ * own lives until teardown. Without this the samples take turns on streams of the
+ * framework's. Returns GPUBENCH_OK or, outside setup, GPUBENCH_FAILED. Does nothing
+ * on the CPU. */
+int gpubench_use_stream(gpubench *bench, gpubench_stream stream);
+
 /* Reports verify's finding; of several, the columns max_error and tolerance
  * show the one nearest to its tolerance, or the first beyond it. Returns
  * GPUBENCH_OK, or GPUBENCH_MISMATCH if error exceeds tolerance or one of them
@@ -996,6 +1005,8 @@ typedef struct gpb_live {
     double spent_s, first_s; /* first_s: what one execution took at begin, as the host saw it */
     double enqueue_us, host_us; /* of one run: until it returned, until the device was done */
     uint64_t warmup, batch, turn, streams; /* streams: how many of them it takes turns on */
+    gpubench_stream stream;  /* if it has its own: the one that it works on */
+    int has_own_stream;
     int unswept;             /* host: flushing the known lines alone gives the same time */
     int set_up, begun, done, ungated, time_outs, power_limited, hot_looks, leads_alone;
     const char *enough; /* why it needs no more samples; NULL while it does */
@@ -1343,6 +1354,34 @@ int gpubench_output(gpubench *bench, void *memory, size_t bytes)
     made->bytes = bytes;
     made->next = bench->outputs;
     bench->outputs = made;
+    return GPUBENCH_OK;
+}
+
+/* Of a case whose work was not found there. */
+static const char *gpb_stream_name(const gpb_live *live)
+{
+    return live->has_own_stream ? "the stream that it named" : "the stream it was given";
+}
+
+static const char *gpb_stream_hint(const gpb_live *live)
+{
+    return live->has_own_stream
+               ? ""
+               : "; if it works on one of its own, or on the default one, name that in setup: "
+                 "gpubench_use_stream(bench, stream)";
+}
+
+int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
+{
+    gpb_live *live = bench->current;
+    if (!live || live->begun) {
+        gpubench_usage_error(bench, "gpubench_use_stream outside a case's setup");
+        return GPUBENCH_FAILED;
+    }
+    live->stream = stream;
+    if (!live->has_own_stream && gpubench_is_cuda(bench))
+        gpb_add_flag(live, "own-stream");
+    live->has_own_stream = 1;
     return GPUBENCH_OK;
 }
 
@@ -2617,6 +2656,14 @@ static int gpb_cuda_enqueue_runs(gpb_live *live, cudaStream_t stream)
     return code != 0 ? code : (int)cudaGetLastError(); /* that the case did not look at */
 }
 
+/* What run is given, the turn-th time: one of the framework's streams, or the one
+ * that the case named. */
+static cudaStream_t gpb_cuda_stream(gpubench *bench, const gpb_live *live, uint64_t turn)
+{
+    uint64_t streams = live->streams ? live->streams : bench->settings.streams;
+    return live->has_own_stream ? live->stream : gpb_cuda_of(bench)->streams[turn % streams];
+}
+
 /* One timed section: start event, the work, stop event. Without a gate the work
  * begins when the start event has happened, so that nothing that the host waits
  * for inside can be over before. */
@@ -2689,8 +2736,7 @@ static int gpb_cuda_time(gpubench *bench, gpb_live *live, double *us)
     const gpubench_case *one = &live->item->one;
     float ms = 0;
     for (;;) {
-        uint64_t streams = live->streams ? live->streams : bench->settings.streams;
-        cudaStream_t stream = cuda->streams[live->turn++ % streams];
+        cudaStream_t stream = gpb_cuda_stream(bench, live, live->turn++);
         int timed_out = 0, code = gpb_cuda_make_current(bench);
         if (code == 0 && one->reset)
             code = one->reset(one->context, stream);
@@ -2727,13 +2773,13 @@ static int gpb_cuda_sample(gpubench *bench, gpb_live *live, double *us)
 static int gpb_cuda_record(gpubench *bench, gpb_live *live, cudaGraph_t *graph,
                            size_t *nodes)
 {
-    gpb_cuda *cuda = gpb_cuda_of(bench);
     const gpubench_case *one = &live->item->one;
-    int code = (int)cudaStreamBeginCapture(cuda->streams[0], cudaStreamCaptureModeThreadLocal);
+    cudaStream_t stream = gpb_cuda_stream(bench, live, 0);
+    int code = (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     if (code == 0) {
         int ended;
-        code = one->run(one->context, cuda->streams[0]);
-        ended = (int)cudaStreamEndCapture(cuda->streams[0], graph);
+        code = one->run(one->context, stream);
+        ended = (int)cudaStreamEndCapture(stream, graph);
         code = code ? code : ended;
     }
     if (code == 0)
@@ -2854,12 +2900,13 @@ static int gpb_cuda_release_runs(gpubench *bench, gpb_live *live, uint64_t count
                                  gpb_release *seen)
 {
     gpb_cuda *cuda = gpb_cuda_of(bench);
+    cudaStream_t stream = gpb_cuda_stream(bench, live, 0);
     double stopped;
-    int code = gpb_cuda_reset_and_wait(bench, live, cuda->streams[0]);
+    int code = gpb_cuda_reset_and_wait(bench, live, stream);
     memset(seen, 0, sizeof *seen);
     seen->held = code == 0 && gpb_cuda_hold(bench);
     if (code == 0)
-        code = gpb_cuda_enqueue_stamped(bench, live, count, cuda->streams[0]);
+        code = gpb_cuda_enqueue_stamped(bench, live, count, stream);
     seen->waited = seen->held && cuda->hold->timed_out;
     cuda->hold->released = 1;
     if (code == 0)
@@ -2934,8 +2981,9 @@ static int gpb_cuda_find_unjoined(gpubench *bench, gpb_live *live)
     }
     return code != 0 ? code
                      : gpubench_fail(bench, GPUBENCH_FAILED,
-                                     "works outside the stream it was given: the device was busy "
-                                     "for %.0f us after the stop event", seen.leftover_us);
+                                     "works outside %s: the device was busy for %.0f us after the "
+                                     "stop event%s", gpb_stream_name(live), seen.leftover_us,
+                                     gpb_stream_hint(live));
 }
 
 /* How much longer the run takes without a gate than behind one that was closed
@@ -2945,7 +2993,7 @@ static int gpb_cuda_find_unjoined(gpubench *bench, gpb_live *live)
 static int gpb_cuda_look_for_unforked(gpubench *bench, gpb_live *live, int look,
                                       double *open_us, double *gated_us)
 {
-    cudaStream_t stream = gpb_cuda_of(bench)->streams[(uint64_t)look % live->streams];
+    cudaStream_t stream = gpb_cuda_stream(bench, live, (uint64_t)look);
     const double most_us = 0.4 * 1e6 * GPB_GATE_TIMEOUT_S;
     int code = gpb_cuda_time_stamped(bench, live, 0, stream, open_us);
     *gated_us = *open_us;
@@ -2971,8 +3019,9 @@ static int gpb_cuda_find_unforked(gpubench *bench, gpb_live *live)
     if (code != 0 || found <= looks / 2 || gpb_cuda_can_be_captured(bench, live))
         return code;
     return gpubench_fail(bench, GPUBENCH_FAILED,
-                         "works outside the stream it was given: a run takes %.1f us, %.1f us of "
-                         "it behind the start event", open_us, gated_us);
+                         "works outside %s: a run takes %.1f us, %.1f us of it behind the start "
+                         "event%s", gpb_stream_name(live), open_us, gated_us,
+                         gpb_stream_hint(live));
 }
 
 /* Host's times of one run on an idle device: until the call returned, and until
@@ -2984,7 +3033,7 @@ static int gpb_cuda_time_host(gpubench *bench, gpb_live *live)
     double begun = gpb_now_s();
     int i, code = 0;
     for (i = 0; i < 10 && code == 0 && (i == 0 || gpb_now_s() - begun < 0.05); i++) {
-        cudaStream_t stream = cuda->streams[(uint64_t)i % live->streams];
+        cudaStream_t stream = gpb_cuda_stream(bench, live, (uint64_t)i);
         double start, enqueued, done;
         code = gpb_cuda_make_current(bench);
         if (code == 0 && one->reset)
@@ -3033,6 +3082,22 @@ static int gpb_cuda_find_escapes(gpubench *bench, gpb_live *live)
     return code;
 }
 
+static int gpb_fail_idle(gpubench *bench, const gpb_live *live)
+{
+    return gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on %s%s", gpb_stream_name(live),
+                         gpb_stream_hint(live));
+}
+
+/* Why a run is no graph, where the error's name does not say it. */
+static const char *gpb_cuda_explain_capture(const gpb_live *live, int code)
+{
+    if (code == cudaErrorStreamCaptureImplicit)
+        return ", it launches on the default stream";
+    return code == cudaErrorStreamCaptureUnsupported && live->has_own_stream && !live->stream
+               ? ", no graph holds what is on the default stream"
+               : "";
+}
+
 static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
 {
     cudaGraph_t graph = NULL;
@@ -3045,11 +3110,12 @@ static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
         (void)cudaGraphDestroy(graph);
     if (code != 0) {
         (void)cudaGetLastError();
-        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "cannot be captured: %s",
-                             code > 0 ? cudaGetErrorName((cudaError_t)code) : "the case refused");
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "cannot be captured: %s%s",
+                             code > 0 ? cudaGetErrorName((cudaError_t)code) : "the case refused",
+                             gpb_cuda_explain_capture(live, code));
     }
     if (nodes == 0)
-        return gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given");
+        return gpb_fail_idle(bench, live);
     live->graph = executable;
     return 0;
 }
@@ -3071,7 +3137,7 @@ static int gpb_cuda_find_nothing(gpubench *bench, gpb_live *live)
         (void)cudaGraphDestroy(graph);
     if (code != 0 || nodes > 0)
         return 0;
-    return gpubench_fail(bench, GPUBENCH_FAILED, "launched nothing on the stream it was given");
+    return gpb_fail_idle(bench, live);
 }
 
 /* What happens once (loading of modules) or once on each stream (workspaces
@@ -3083,8 +3149,8 @@ static int gpb_cuda_try_streams(gpubench *bench, gpb_live *live)
     int code = 0;
     live->ungated = 1;
     live->turn = 0;
-    live->streams = bench->settings.streams;
-    while (code == 0 && live->turn < bench->settings.streams &&
+    live->streams = live->has_own_stream ? 1 : bench->settings.streams;
+    while (code == 0 && live->turn < live->streams &&
            (live->turn < 2 || gpb_now_s() - start < 0.1)) {
         if (live->turn == 1)
             start = gpb_now_s(); /* the first took what happens once */
@@ -3152,6 +3218,7 @@ static int gpb_cuda_follow_energy(gpubench *bench, gpb_live *live, gpb_tick *fir
                                   gpb_tick *last)
 {
     gpb_cuda *cuda = gpb_cuda_of(bench);
+    cudaStream_t stream = gpb_cuda_stream(bench, live, 0);
     double start = gpb_now_s(), before = -1;
     uint64_t queued = 0;
     int code = 0;
@@ -3159,9 +3226,9 @@ static int gpb_cuda_follow_energy(gpubench *bench, gpb_live *live, gpb_tick *fir
     memset(last, 0, sizeof *last);
     while (code == 0 && (first->s == 0 || last->s - first->s < 2)) {
         double mj;
-        code = gpb_cuda_enqueue_runs(live, cuda->streams[0]);
+        code = gpb_cuda_enqueue_runs(live, stream);
         if (code == 0)
-            code = (int)cudaEventRecord(cuda->batches[queued % 2], cuda->streams[0]);
+            code = (int)cudaEventRecord(cuda->batches[queued % 2], stream);
         if (code == 0 && ++queued > 1)
             code = gpb_cuda_wait(bench, cuda->batches[queued % 2]);
         mj = gpb_cuda_read_energy_mj(bench);
@@ -3186,7 +3253,7 @@ static int gpb_cuda_measure_energy(gpubench *bench, gpb_live *live)
     uint64_t batch = live->batch;
     gpb_tick first, last;
     double us = 0;
-    int code = one->reset ? one->reset(one->context, gpb_cuda_of(bench)->streams[0]) : 0;
+    int code = one->reset ? one->reset(one->context, gpb_cuda_stream(bench, live, 0)) : 0;
     live->batch = 1;
     if (code == 0)
         code = gpb_cuda_sample(bench, live, &us);
@@ -4741,10 +4808,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpubench_case *one,
 
 /* ==== from measurements to rows =========================================== */
 
-static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
-                              gpb_row *row)
+static void gpb_fill_case(const gpubench *bench, const gpubench_case *one, gpb_row *row)
 {
-    const gpubench_case *one = &live->item->one;
     gpb_set_text(row, GPB_COLUMN_schema, "2");
     gpb_set_text(row, GPB_COLUMN_suite, bench->suite);
     gpb_set_text(row, GPB_COLUMN_case, one->name);
@@ -4752,6 +4817,20 @@ static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
     gpb_set_text(row, GPB_COLUMN_backend, bench->backend->name);
     gpb_set_text(row, GPB_COLUMN_dtype, one->dtype);
     gpb_set_text(row, GPB_COLUMN_params, one->params);
+}
+
+static void gpb_fill_amounts(const gpubench_case *one, gpb_row *row)
+{
+    if (one->bytes > 0)
+        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    if (one->flops > 0)
+        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+}
+
+static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
+                              gpb_row *row)
+{
+    gpb_fill_case(bench, &live->item->one, row);
     gpb_set_text(row, GPB_COLUMN_mode, gpb_mode_name(live->mode));
     gpb_set_text(row, GPB_COLUMN_campaign, bench->campaign);
     gpb_set_count(row, GPB_COLUMN_run, bench->run);
@@ -4776,6 +4855,17 @@ static void gpb_fill_settings(const gpubench *bench, gpb_row *row)
     gpb_set_text(row, GPB_COLUMN_settings, text);
 }
 
+/* What is known before a device is. */
+static void gpb_fill_build(const gpubench *bench, gpb_row *row)
+{
+    gpb_set_text(row, GPB_COLUMN_cpu, bench->machine.cpu);
+    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
+    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
+    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
+    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
+    gpb_fill_settings(bench, row);
+}
+
 static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
 {
     const gpb_machine *machine = &bench->machine;
@@ -4796,12 +4886,7 @@ static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
         gpb_set_number(row, GPB_COLUMN_power_limit_w, machine->power_limit_w);
     gpb_set_text(row, GPB_COLUMN_driver, machine->driver);
     gpb_set_text(row, GPB_COLUMN_cuda_runtime, machine->cuda_runtime);
-    gpb_set_text(row, GPB_COLUMN_cpu, machine->cpu);
-    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
-    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
-    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
-    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
-    gpb_fill_settings(bench, row);
+    gpb_fill_build(bench, row);
     gpb_set_text(row, GPB_COLUMN_timestamp, timestamp);
 }
 
@@ -4833,14 +4918,11 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
                           gpb_row *row)
 {
     const gpubench_case *one = &live->item->one;
-    if (one->bytes > 0) {
-        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    gpb_fill_amounts(one, row);
+    if (one->bytes > 0)
         gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
-    }
-    if (one->flops > 0) {
-        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+    if (one->flops > 0)
         gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
-    }
     if (live->checked) {
         gpb_set_number(row, GPB_COLUMN_max_error, live->max_error);
         gpb_set_number(row, GPB_COLUMN_tolerance, live->tolerance);
@@ -5201,8 +5283,8 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
     if (!live->status && gpb_launched_nothing(bench, live, statistics.median)) {
         live->status = "failed";
         snprintf(live->reason, sizeof live->reason,
-                 "launched nothing on the stream it was given: %.3f us as with nothing at all",
-                 statistics.median);
+                 "launched nothing on %s: %.3f us as with nothing at all%s", gpb_stream_name(live),
+                 statistics.median, gpb_stream_hint(live));
     }
     gpb_refuse_below_step(bench, live, statistics.median);
     gpb_refuse_discarded(bench, live, statistics.median);
@@ -6698,7 +6780,7 @@ typedef struct gpb_flag_help {
 
 static const gpb_flag_help gpb_builtin[] = {
     {"--help", NULL, "print this and exit"},
-    {"--list", NULL, "print the cases and exit"},
+    {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default cold)"},
@@ -7225,11 +7307,21 @@ static void gpb_run_group(gpubench *bench, size_t group)
             gpb_measure_unit(bench, &bench->items[first], count, mode);
 }
 
-static void gpb_list(const gpubench *bench)
+/* The cases, also as objects where --json wants them: what is known of a row
+ * before anything is measured. The exit status. */
+static int gpb_list(gpubench *bench)
 {
+    const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
     size_t i;
-    for (i = 0; i < bench->item_count; i++)
+    for (i = 0; i < bench->item_count && !is_json_only; i++)
         puts(bench->items[i].key);
+    for (i = 0; i < bench->item_count && bench->settings.json; i++) {
+        gpb_row *row = gpb_new_row(bench);
+        gpb_fill_case(bench, &bench->items[i].one, row);
+        gpb_fill_amounts(&bench->items[i].one, row);
+        gpb_fill_build(bench, row);
+    }
+    return gpb_finish_json(bench) != 0 ? 2 : 0;
 }
 
 static void gpb_check_queue(gpubench *bench)
@@ -7321,7 +7413,7 @@ int gpubench_close(gpubench *bench)
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
-        gpb_list(bench);
+        status = gpb_list(bench);
     else if (bench->settings.profile)
         status = bench->failed;
     else if (bench->is_child)

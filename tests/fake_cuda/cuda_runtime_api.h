@@ -34,7 +34,8 @@ typedef enum cudaError {
     cudaErrorPeerAccessNotEnabled = 705,
     cudaErrorIllegalAddress = 700,
     cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureImplicit = 906
 } cudaError_t;
 
 typedef struct CUstream_st *cudaStream_t;
@@ -167,9 +168,8 @@ struct fake_cuda {
 extern struct fake_cuda fake_cuda;
 
 /* Launches a kernel that takes us of simulated time, and in real time does not
- * end before real_ms (below 1000) after its launch. On the default stream (NULL)
- * it is over when this returns, and what blocking streams were given before
- * comes first, as the real one orders them. */
+ * end before real_ms (below 1000) after its launch. The default stream (NULL) is in
+ * order with all blocking streams, as the real one is. */
 cudaError_t fake_launch(cudaStream_t stream, double us, int real_ms);
 
 /* A launch that is refused: cudaGetLastError will tell, nothing else. */

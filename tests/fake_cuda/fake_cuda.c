@@ -16,6 +16,7 @@ enum operation_kind { KERNEL, WRITE, COPY, HOST, RECORD, WAIT, CRASH, HANG, HOLD
 
 typedef struct operation {
     struct operation *next;
+    uint64_t number; /* in the order of all that streams were given */
     enum operation_kind kind;
     double us;
     int byte;
@@ -69,6 +70,8 @@ struct fake_cuda fake_cuda;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t executed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams[MOST_STREAMS];
+static struct CUstream_st default_stream;
+static uint64_t operations; /* that streams were given */
 static cudaError_t last_error, context_error;
 static int current_device, live_objects;
 static int held; /* by a kernel that fills the device: no other one starts */
@@ -131,6 +134,7 @@ const char *cudaGetErrorName(cudaError_t code)
     case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
     case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureImplicit: return "cudaErrorStreamCaptureImplicit";
     }
     return "unrecognized error code";
 }
@@ -165,7 +169,7 @@ static void perform(const operation *op)
  * all that was done. With the lock held. */
 static double latest_us(void)
 {
-    double latest = 0;
+    double latest = default_stream.now_us;
     int i;
     for (i = 0; i < MOST_STREAMS; i++)
         if (streams[i] && streams[i]->now_us > latest)
@@ -181,6 +185,7 @@ static void align_streams(void)
     for (i = 0; i < MOST_STREAMS; i++)
         if (streams[i])
             streams[i]->now_us = latest;
+    default_stream.now_us = latest;
 }
 
 /* What the kernel that holds the device shares with the host: whether the host
@@ -247,6 +252,37 @@ static void execute(cudaStream_t stream, const operation *op)
     }
 }
 
+static int stands_before(const struct CUstream_st *stream, const operation *op)
+{
+    return stream->first && stream->first->number < op->number;
+}
+
+/* The default stream waits for all that blocking streams were given before, and they
+ * for it. With the lock held. */
+static void wait_for_turn(const struct CUstream_st *stream, const operation *op)
+{
+    int i;
+    while (stream->blocking && stands_before(&default_stream, op))
+        pthread_cond_wait(&executed, &lock);
+    for (i = 0; i < MOST_STREAMS && stream == &default_stream; i++)
+        while (streams[i] && streams[i]->blocking && stands_before(streams[i], op))
+            pthread_cond_wait(&executed, &lock);
+}
+
+/* Whose clock is behind waits for the other. With the lock held. */
+static void meet_blocking_streams(int before)
+{
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++) {
+        if (!streams[i] || !streams[i]->blocking)
+            continue;
+        if (before && streams[i]->now_us > default_stream.now_us)
+            default_stream.now_us = streams[i]->now_us;
+        if (!before && default_stream.now_us > streams[i]->now_us)
+            streams[i]->now_us = default_stream.now_us;
+    }
+}
+
 static void *work(void *argument)
 {
     cudaStream_t stream = (cudaStream_t)argument;
@@ -257,7 +293,12 @@ static void *work(void *argument)
             pthread_cond_wait(&stream->filled, &lock);
             continue;
         }
+        wait_for_turn(stream, op);
+        if (stream == &default_stream)
+            meet_blocking_streams(1);
         execute(stream, op);
+        if (stream == &default_stream)
+            meet_blocking_streams(0);
         stream->first = op->next;
         if (!stream->first)
             stream->last = &stream->first;
@@ -273,6 +314,7 @@ static void append(operation ***last, const operation *op)
     operation *copy = malloc(sizeof *copy);
     *copy = *op;
     copy->next = NULL;
+    copy->number = ++operations;
     **last = copy;
     *last = &copy->next;
 }
@@ -297,41 +339,37 @@ static void queue(cudaStream_t stream, const operation *op)
     pthread_cond_signal(&stream->filled);
 }
 
-/* The default stream waits for all that blocking streams were given, and they
- * for it. With the lock held. */
-static void meet_blocking_streams(cudaStream_t null_stream, int before)
+/* With the lock held. */
+static void start_stream(cudaStream_t stream)
 {
-    int i;
-    for (i = 0; i < MOST_STREAMS; i++) {
-        while (before && streams[i] && streams[i]->blocking && streams[i]->first)
-            pthread_cond_wait(&executed, &lock);
-        if (!streams[i] || !streams[i]->blocking)
-            continue;
-        if (streams[i]->now_us > null_stream->now_us)
-            null_stream->now_us = streams[i]->now_us;
-        if (!before)
-            streams[i]->now_us = null_stream->now_us;
-    }
+    stream->last = &stream->first;
+    pthread_cond_init(&stream->filled, NULL);
+    pthread_create(&stream->thread, NULL, work, stream);
 }
 
-/* The NULL stream's operations are executed at once: the caller's thread is its
- * thread. Whatever they wait for is queued already. */
+/* What a stream that captures would have to wait for is no part of its graph. With the
+ * lock held. */
+static cudaError_t use_default_stream(void)
+{
+    cudaError_t code = cudaSuccess;
+    int i;
+    for (i = 0; i < MOST_STREAMS; i++)
+        if (streams[i] && streams[i]->blocking && streams[i]->capture) {
+            streams[i]->capture_spoilt = 1;
+            code = cudaErrorStreamCaptureImplicit;
+        }
+    if (!default_stream.last)
+        start_stream(&default_stream);
+    return code;
+}
+
 static cudaError_t enqueue(cudaStream_t stream, const operation *op)
 {
-    static struct CUstream_st null_stream;
     cudaError_t code;
     pthread_mutex_lock(&lock);
-    code = answer(cudaSuccess);
-    if (code == cudaSuccess && stream) {
-        queue(stream, op);
-    } else if (code == cudaSuccess) {
-        if (op->kind == RECORD)
-            op->event->pending++;
-        meet_blocking_streams(&null_stream, 1);
-        execute(&null_stream, op);
-        meet_blocking_streams(&null_stream, 0);
-        pthread_cond_broadcast(&executed);
-    }
+    code = answer(stream ? cudaSuccess : use_default_stream());
+    if (code == cudaSuccess)
+        queue(stream ? stream : &default_stream, op);
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -343,6 +381,8 @@ static void wait_idle(void)
     for (i = 0; i < MOST_STREAMS; i++)
         while (streams[i] && streams[i]->first)
             pthread_cond_wait(&executed, &lock);
+    while (default_stream.first)
+        pthread_cond_wait(&executed, &lock);
 }
 
 cudaError_t cudaDeviceSynchronize(void)
@@ -632,9 +672,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
                            ? cudaErrorInvalidValue
                            : fake_cuda.stream_error);
     if (code == cudaSuccess) {
-        made->last = &made->first;
         made->blocking = flags == cudaStreamDefault;
-        pthread_cond_init(&made->filled, NULL);
+        start_stream(made);
         streams[i] = made;
         live_objects++;
         *stream = made;
@@ -642,8 +681,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     pthread_mutex_unlock(&lock);
     if (code != cudaSuccess)
         free(made);
-    else
-        pthread_create(&made->thread, NULL, work, made);
     return code;
 }
 
@@ -667,11 +704,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return answer_locked(cudaSuccess);
 }
 
-/* What is asked of the default stream has ended when its call returns. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     cudaError_t code = cudaSuccess;
-    if (!stream) return answer_locked(cudaSuccess);
+    stream = stream ? stream : &default_stream;
     pthread_mutex_lock(&lock);
     if (stream->capture) {
         stream->capture_spoilt = 1;
@@ -758,7 +794,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-    cudaError_t code = fake_cuda.capture_error;
+    cudaError_t code = stream ? fake_cuda.capture_error : cudaErrorStreamCaptureUnsupported;
     pthread_mutex_lock(&lock);
     code = answer(mode != cudaStreamCaptureModeThreadLocal ? cudaErrorInvalidValue : code);
     if (code == cudaSuccess) {
@@ -838,7 +874,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
     pthread_mutex_lock(&lock);
     code = answer(cudaSuccess);
     for (op = executable->first; op && code == cudaSuccess; op = op->next)
-        queue(stream, op);
+        queue(stream ? stream : &default_stream, op);
     pthread_mutex_unlock(&lock);
     return code;
 }

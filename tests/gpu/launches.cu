@@ -318,6 +318,32 @@ static int run_once_per_stream(work *w, gpubench_stream stream)
     return spin(stream, WORK_US);
 }
 
+static int setup_named_default(work *, gpubench *bench)
+{
+    return gpubench_use_stream(bench, nullptr);
+}
+
+static int setup_named_stream(work *w, gpubench *bench)
+{
+    int code = setup_stream(w, bench);
+    return code ? code : gpubench_use_stream(bench, w->streams[0]);
+}
+
+static int setup_named_blocking_stream(work *w, gpubench *bench)
+{
+    int code = setup_blocking_stream(w, bench);
+    return code ? code : gpubench_use_stream(bench, w->streams[0]);
+}
+
+/* As launches stand in code that knows of no stream. */
+static int run_on_default_stream(work *, gpubench_stream)
+{
+    spin_kernel<<<1, 32>>>(WORK_US);
+    return cudaGetLastError();
+}
+
+static int run_on_own_stream(work *w, gpubench_stream) { return spin(w->streams[0], WORK_US); }
+
 /* ==== work that escapes =================================================== */
 
 /* What one copy takes, as the host sees it: the least of a few. */
@@ -478,6 +504,11 @@ static const scenario scenarios[] = {
     {"once_cudaHostAlloc", nullptr, run_once_per_stream, HEALTHY, ALLOCATE_PINNED, WORK_US, 0,
      false},
     {"once_synchronize", nullptr, run_once_per_stream, HEALTHY, SYNCHRONIZE, WORK_US, 0, false},
+    {"named_default_stream", setup_named_default, run_on_default_stream, HEALTHY, 0, WORK_US, 0,
+     false},
+    {"named_own_stream", setup_named_stream, run_on_own_stream, HEALTHY, 0, WORK_US, 0, false},
+    {"named_blocking_stream", setup_named_blocking_stream, run_on_own_stream, HEALTHY, 0, WORK_US,
+     0, false},
 
     {"blocking_copy_to_device", setup_copies, run_copy_then_kernel, ESCAPES, 0, AS_A_COPY, 0,
      false},
@@ -491,6 +522,9 @@ static const scenario scenarios[] = {
     {"own_stream_waited", setup_blocking_stream, run_own_stream_waited, ESCAPES, 0, ESCAPED_US, 0,
      false},
     {"own_nonblocking_stream_waited", setup_stream, run_own_stream_waited, ESCAPES, 0, ESCAPED_US,
+     0, false},
+    {"own_stream_unnamed", setup_stream, run_on_own_stream, ESCAPES, 0, WORK_US, 0, false},
+    {"own_stream_waited_named", setup_named_stream, run_own_stream_waited, ESCAPES, 0, ESCAPED_US,
      0, false},
     {"joined_not_forked", setup_stream, run_joined_not_forked, ESCAPES, ESCAPED_US, ESCAPED_US, 0,
      false},

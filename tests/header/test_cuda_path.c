@@ -26,6 +26,7 @@ enum act {
     SYNCHRONIZE_ONCE, /* at the first run on each stream, as a library may */
     WAIT_ELSEWHERE, /* for a kernel on another stream, beside one on its own */
     USE_DEFAULT,    /* the default stream, in place of its own */
+    USE_OTHER,      /* a stream of the case's */
     JOIN_UNFORKED,  /* a kernel of 5 ms on another stream that its own waits for */
     RECORD_ONLY,    /* an event, and launch nothing */
     KEEP_HOST_BUSY, /* for a millisecond, beside a kernel */
@@ -44,6 +45,7 @@ typedef struct probe {
     cudaError_t malloc_error;    /* while setup allocates */
     size_t own_bytes;            /* setup takes by itself */
     int verify_leaves_error, teardown_leaves_error, reset_fails;
+    int names_default, names_other; /* as what it works on */
     uint64_t since_reset, most_since_reset; /* runs */
     unsigned char *output, *own;
     cudaStream_t other, seen[64];
@@ -55,10 +57,13 @@ static int set_up(void *context, gpubench *bench)
 {
     probe *p = (probe *)context;
     cudaError_t code = cudaSuccess;
-    if (p->act == HIDE || p->act == WAIT_ELSEWHERE || p->act == JOIN_UNFORKED)
+    if (p->act == HIDE || p->act == WAIT_ELSEWHERE || p->act == JOIN_UNFORKED ||
+        p->act == USE_OTHER)
         code = cudaStreamCreateWithFlags(&p->other, cudaStreamNonBlocking);
     if (code == cudaSuccess && (p->act == JOIN_UNFORKED || p->act == RECORD_ONLY))
         code = cudaEventCreate(&p->event);
+    if (code == cudaSuccess && (p->names_default || p->names_other))
+        code = (cudaError_t)gpubench_use_stream(bench, p->names_other ? p->other : NULL);
     if (p->own_bytes > 0 && code == cudaSuccess)
         code = cudaMalloc((void **)&p->own, p->own_bytes);
     if (code != cudaSuccess || p->bytes == 0)
@@ -69,10 +74,22 @@ static int set_up(void *context, gpubench *bench)
     return p->output ? GPUBENCH_OK : GPUBENCH_OOM;
 }
 
+/* 1 if run or reset was not given this stream before. */
+static int note_stream(probe *p, cudaStream_t stream)
+{
+    size_t i;
+    for (i = 0; i < p->seen_count; i++)
+        if (p->seen[i] == stream)
+            return 0;
+    p->seen[p->seen_count++] = stream;
+    return 1;
+}
+
 static int reset(void *context, gpubench_stream stream)
 {
     probe *p = (probe *)context;
     p->since_reset = 0;
+    note_stream(p, stream);
     return p->reset_fails ? cudaErrorInvalidValue : (int)fake_launch(stream, 1000, 0);
 }
 
@@ -84,12 +101,7 @@ static int fill(const probe *p, cudaStream_t stream)
 
 static int synchronize_once(probe *p, cudaStream_t stream)
 {
-    size_t i;
-    for (i = 0; i < p->seen_count; i++)
-        if (p->seen[i] == stream)
-            return 0;
-    p->seen[p->seen_count++] = stream;
-    return (int)cudaStreamSynchronize(stream);
+    return note_stream(p, stream) ? (int)cudaStreamSynchronize(stream) : 0;
 }
 
 static int join_unforked(const probe *p, cudaStream_t stream)
@@ -120,6 +132,7 @@ static int run(void *context, gpubench_stream stream)
         code = code != 0 ? code : (int)cudaStreamSynchronize(p->other);
         break;
     case USE_DEFAULT: return (int)fake_launch(NULL, 10, 0);
+    case USE_OTHER: note_stream(p, stream); return (int)fake_launch(p->other, 10, 0);
     case JOIN_UNFORKED: code = join_unforked(p, stream); break;
     case RECORD_ONLY: return (int)cudaEventRecord(p->event, stream);
     case KEEP_HOST_BUSY: nanosleep(&millisecond, NULL); break;
@@ -389,13 +402,14 @@ static void without_an_empty_kernel_there_is_no_overhead(void **state)
 static void the_cpu_can_be_measured_too(void **state)
 {
     gpubench *bench = OPEN(QUICK, "--device", "cpu");
-    probe p = {.act = LAUNCH_NOTHING};
+    probe p = {.act = LAUNCH_NOTHING, .names_default = 1};
     size_t row;
     (void)state;
     fake_cuda.count_error = cudaErrorNoDevice;
     row = measure(bench, "nothing", &p);
     expect_cell(bench, row, "status", "ok");
     expect_cell(bench, row, "backend", "cpu");
+    expect_no_flag(bench, row, "own-stream");
     assert_int_equal(gpubench_is_cuda(bench), 0);
     assert_int_equal(gpubench_close(bench), 0);
 }
@@ -527,6 +541,96 @@ static void work_on_the_default_stream_is_timed(void **state)
     expect_cell(bench, row, "status", "ok");
     expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
     assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void the_default_stream_can_be_named(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "cold,hot,dirty,graph");
+    probe p = {.act = USE_DEFAULT, .names_default = 1};
+    double batch;
+    size_t row;
+    (void)state;
+    measure(bench, "default", &p);
+    for (row = 0; row < 3; row++) {
+        size_t at = row < 2 ? row : 3; /* graph stands in front of dirty */
+        expect_cell(bench, at, "status", "ok");
+        expect_flag(bench, at, "own-stream");
+        expect_no_flag(bench, at, "ungated");
+    }
+    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    expect_double(bench, 3, "median_us", 10 + FAKE_EVENT_US);
+    batch = value_of(bench, 1, "batch");
+    expect_double(bench, 1, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    expect_row_failed(bench, 2, "unsupported", "no_graph_holds_what_is_on_the_default_stream");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+/* And run and reset are given no other; graphs are replayed there too. */
+static void a_stream_of_the_cases_own_can_be_named(void **state)
+{
+    gpubench *bench;
+    probe p = {.act = USE_OTHER, .names_other = 1};
+    gpubench_case one = gpubench_case_init("own", run, &p);
+    size_t row;
+    (void)state;
+    fake_nvml.present = 1;
+    fake_nvml.watts = 500;
+    bench = OPEN(QUICK, "--mode", "cold,graph", "--energy");
+    one.setup = set_up;
+    one.reset = reset;
+    one.teardown = tear_down;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    for (row = 0; row < 2; row++) {
+        expect_cell(bench, row, "status", "ok");
+        expect_flag(bench, row, "own-stream");
+        expect_no_flag(bench, row, "ungated");
+        expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    }
+    assert_true(p.seen_count > 0);
+    for (row = 0; row < p.seen_count; row++) /* another one for each setup */
+        assert_true(p.seen[row] != ((gpb_cuda *)bench->device_state)->streams[0]);
+    assert_true(p.seen_count <= 2);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void work_that_is_not_on_the_named_stream_fails(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    probe p = {.act = HIDE, .names_default = 1};
+    size_t row = measure(bench, "elsewhere", &p);
+    (void)state;
+    expect_row_failed(bench, row, "failed", "outside_the_stream_that_it_named");
+    expect_no_flag(bench, row, "gpubench_use_stream");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+static void a_case_on_another_stream_is_told_how_to_name_it(void **state)
+{
+    (void)state;
+    expect_failure(HIDE, "cold", "failed", "gpubench_use_stream(bench,_stream)");
+    expect_failure(LAUNCH_NOTHING, "cold", "failed", "gpubench_use_stream(bench,_stream)");
+    expect_failure(LAUNCH_NOTHING, "graph", "failed", "gpubench_use_stream(bench,_stream)");
+}
+
+static void a_capture_that_meets_the_default_stream_says_so(void **state)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", "graph");
+    probe p = {.act = USE_DEFAULT};
+    (void)state;
+    expect_row_failed(bench, measure(bench, "default", &p), "unsupported",
+                      "cudaErrorStreamCaptureImplicit,_it_launches_on_the_default_stream");
+    expect_next_is_measured(bench);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_stream_is_named_in_setup_only(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    (void)state;
+    assert_int_equal(gpubench_use_stream(bench, NULL), GPUBENCH_FAILED);
+    assert_int_equal(gpubench_close(bench), 2);
 }
 
 static void what_happens_once_on_a_stream_leaves_the_gate(void **state)
@@ -1105,6 +1209,12 @@ int main(int argc, char **argv)
         CUDA_TEST(a_wait_for_another_stream_is_marked),
         CUDA_TEST(work_that_is_joined_but_was_not_forked_fails),
         CUDA_TEST(work_on_the_default_stream_is_timed),
+        CUDA_TEST(the_default_stream_can_be_named),
+        CUDA_TEST(a_stream_of_the_cases_own_can_be_named),
+        CUDA_TEST(work_that_is_not_on_the_named_stream_fails),
+        CUDA_TEST(a_case_on_another_stream_is_told_how_to_name_it),
+        CUDA_TEST(a_capture_that_meets_the_default_stream_says_so),
+        CUDA_TEST(a_stream_is_named_in_setup_only),
         CUDA_TEST(what_happens_once_on_a_stream_leaves_the_gate),
         CUDA_TEST(samples_take_turns_on_as_many_streams_as_told),
         CUDA_TEST(recording_an_event_is_launching_nothing),
