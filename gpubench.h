@@ -7002,8 +7002,8 @@ static void gpb_check_outputs(gpubench *bench)
     const gpb_settings *settings = &bench->settings;
     const char *csv = settings->csv, *json = settings->json;
     const char *const outputs[][2] = {{"--csv", csv},
-                                      {"--json", json},
                                       {"--samples", settings->samples},
+                                      {"--json", json},
                                       {"--kernels-csv", settings->kernels_csv},
                                       {"--trace", settings->trace}};
     size_t i, j;

@@ -1,9 +1,10 @@
 #!/bin/sh
-# test_trace.sh PROGRAM - --kernels, --kernels-csv and --trace on the host, with
+# test_trace.sh PROGRAM EXAMPLE - --kernels, --kernels-csv and --trace on the host, with
 # tests/fixtures/traced.c; what they write is read by parsers that are not ours.
-# As TAP lines.
+# EXAMPLE is examples/trace.c. As TAP lines.
 set -u
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+example=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -139,6 +140,9 @@ fi
 NO_TRACER=1 "$program" --kernels > out 2> err
 [ $? -eq 2 ] && says 'kernels: this program was built without gpubench_trace.h'
 check $? "a program without gpubench_trace.h says so"
+
+"$example" --max-time 0.01 --kernels > out 2> err && grep -q ' fill$' out && grep -q ' sum$' out
+check $? "examples/trace.c"
 
 echo "1..$count"
 exit $failed
