@@ -236,6 +236,49 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream);
  * is negative, infinite or NaN, which ends the case whatever verify returns. */
 int gpubench_check(gpubench *bench, double error, double tolerance);
 
+/* ---- less to write: what setups and verifies do again and again ----
+ *
+ * dtype is "f64", "f32", "tf32" (stored as f32), "f16" or "bf16"; any other is
+ * refused by name, and gpubench_close returns 2. */
+
+/* What a setup may return at its end: GPUBENCH_OK, or GPUBENCH_OOM if one of its
+ * allocations gave NULL. */
+int gpubench_allocated(const gpubench *bench);
+
+/* gpubench_alloc of GPUBENCH_DEVICE, with a copy of so many bytes of the host's. */
+void *gpubench_upload(gpubench *bench, const void *source, size_t bytes);
+
+/* The same with count random elements, as gpubench_fill gives them. */
+void *gpubench_random(gpubench *bench, const char *dtype, size_t count);
+
+/* Fills memory of any kind (outside a case's functions: the host's) with count
+ * random elements of mean 0 and standard deviation 1: sums of four uniform
+ * numbers, no element beyond 3.47. They follow from --seed and from how many
+ * fills came before in this setup, so that all variants of a case get the same.
+ * 0 or a cudaError_t. */
+int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count);
+
+/* Holds count elements of output against reference, both in memory of any kind:
+ * gpubench_check of norm(output - reference) / norm(reference); where the
+ * reference is 0 all through, the output must be. tolerance may be
+ * GPUBENCH_OF_DTYPE: f64 1e-12, f32 1e-5, tf32 and f16 1e-3, bf16 6e-3, by the
+ * coarser of the two. An element that is infinite or NaN, as one is that was not
+ * written, never passes, nor does a comparison of nothing. The reason names the
+ * element that is farthest off. GPUBENCH_OK, GPUBENCH_MISMATCH or a cudaError_t. */
+#define GPUBENCH_OF_DTYPE (-1.0)
+int gpubench_compare(gpubench *bench, const void *output, const char *dtype, const void *reference,
+                     const char *reference_dtype, size_t count, double tolerance);
+
+/* What gpubench_close calls after everything else, the last one first. */
+void gpubench_at_close(gpubench *bench, void (*function)(void *argument), void *argument);
+
+/* Memory of the host for a case's context, all bytes 0, and a formatted text for
+ * its variant or params. Both live until gpubench_close. */
+void *gpubench_own(gpubench *bench, size_t bytes);
+const char *gpubench_text(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
+
+/* ---- more for a case's functions ---- */
+
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
 
@@ -324,9 +367,240 @@ int gpubench_parse_count(const char *text, uint64_t *value);
 #ifdef __cplusplus
 }
 extern "C++" { /* also where the whole header is included as C */
+#include <type_traits>
+#include <utility>
+#if GPUBENCH_CUDA
+struct __half; /* defined in cuda_fp16.h and cuda_bf16.h, for whoever includes those */
+struct __nv_bfloat16;
+#endif
+
 template <class gpubench_type> inline void gpubench_keep(const gpubench_type &value)
 {
     __asm__ volatile("" : : "r"(&value) : "memory");
+}
+
+/* ---- in C++: cases from lambdas, elements instead of bytes ----
+ *
+ *     gpubench_case c = gpubench_case_of(
+ *         bench, "square",
+ *         [&](gpubench *bench) { x = gpubench_random<float>(bench, count), ...; },
+ *         [&](gpubench_stream stream) { square<<<blocks, 256, 0, stream>>>(x, y); },
+ *         [&](gpubench *bench) { gpubench_compare(bench, y, expected, count); });
+ *
+ * Exceptions and RTTI are not needed. */
+
+/* For the templates below only. */
+namespace gpb_cpp
+{
+/* What a function of a case gave. (function(), code{0}) is the built-in comma if the
+ * function gives nothing, and the one below if it gives an int or an enum. */
+struct code {
+    int value;
+};
+template <class Type> inline code operator,(Type value, code)
+{
+    static_assert(!std::is_same<Type, bool>::value, "0 means that it went well: return an int");
+    code given = {static_cast<int>(value)};
+    return given;
+}
+
+/* A function may leave out its parameter. */
+template <class Function, class Argument>
+auto call(Function &function, Argument argument, int) -> decltype(function(argument))
+{
+    return function(argument);
+}
+template <class Function, class Argument>
+auto call(Function &function, Argument, long) -> decltype(function())
+{
+    return function();
+}
+
+/* Lambdas as an object with the members of a case. */
+template <class Run> struct runs {
+    Run function;
+    int run(gpubench_stream stream)
+    {
+        return (gpb_cpp::call(function, stream, 0), code{0}).value;
+    }
+};
+template <class Setup, class Run> struct sets_up : runs<Run> {
+    Setup setup_function;
+    sets_up(Setup first, Run then) : runs<Run>{std::move(then)}, setup_function(std::move(first)) {}
+    int setup(gpubench *bench)
+    {
+        return (gpb_cpp::call(setup_function, bench, 0), code{gpubench_allocated(bench)}).value;
+    }
+};
+template <class Setup, class Run, class Verify> struct verifies : sets_up<Setup, Run> {
+    Verify verify_function;
+    verifies(Setup first, Run then, Verify last)
+        : sets_up<Setup, Run>(std::move(first), std::move(then)), verify_function(std::move(last))
+    {
+    }
+    int verify(gpubench *bench)
+    {
+        return (gpb_cpp::call(verify_function, bench, 0), code{0}).value;
+    }
+};
+
+/* What has no member run is a function. */
+template <class Type> auto object_of(Type &what, int) -> decltype(&Type::run, Type(std::move(what)))
+{
+    return std::move(what);
+}
+template <class Type> runs<Type> object_of(Type &what, long)
+{
+    return runs<Type>{std::move(what)};
+}
+
+/* A member function as a case's function; NULL where Type has none of that name. */
+typedef int (*on_bench)(void *, gpubench *);
+typedef int (*on_stream)(void *, gpubench_stream);
+typedef void (*on_end)(void *);
+template <class Type> int call_setup(void *context, gpubench *bench)
+{
+    /* The comma's left side is evaluated first: what failed there is known. */
+    return (static_cast<Type *>(context)->setup(bench), code{gpubench_allocated(bench)}).value;
+}
+template <class Type> int call_reset(void *context, gpubench_stream stream)
+{
+    return (static_cast<Type *>(context)->reset(stream), code{0}).value;
+}
+template <class Type> int call_run(void *context, gpubench_stream stream)
+{
+    return (static_cast<Type *>(context)->run(stream), code{0}).value;
+}
+template <class Type> int call_verify(void *context, gpubench *bench)
+{
+    return (static_cast<Type *>(context)->verify(bench), code{0}).value;
+}
+template <class Type> void call_teardown(void *context)
+{
+    static_cast<Type *>(context)->teardown();
+}
+template <class Type> void destroy(void *object)
+{
+    delete static_cast<Type *>(object);
+}
+template <class Type> auto find_setup(int) -> decltype(&Type::setup, on_bench())
+{
+    return call_setup<Type>;
+}
+template <class Type> on_bench find_setup(long) { return nullptr; }
+template <class Type> auto find_reset(int) -> decltype(&Type::reset, on_stream())
+{
+    return call_reset<Type>;
+}
+template <class Type> on_stream find_reset(long) { return nullptr; }
+template <class Type> auto find_verify(int) -> decltype(&Type::verify, on_bench())
+{
+    return call_verify<Type>;
+}
+template <class Type> on_bench find_verify(long) { return nullptr; }
+template <class Type> auto find_teardown(int) -> decltype(&Type::teardown, on_end())
+{
+    return call_teardown<Type>;
+}
+template <class Type> on_end find_teardown(long) { return nullptr; }
+
+/* What fills and comparisons know of a type; any other does not compile. */
+template <class Type> struct dtype;
+template <> struct dtype<float> {
+    static const char *name() { return "f32"; }
+};
+template <> struct dtype<double> {
+    static const char *name() { return "f64"; }
+};
+#if GPUBENCH_CUDA
+template <> struct dtype< ::__half> {
+    static const char *name() { return "f16"; }
+};
+template <> struct dtype< ::__nv_bfloat16> {
+    static const char *name() { return "bf16"; }
+};
+#endif
+
+/* A count of elements that does not fit is more memory than there is. */
+template <class Type> size_t bytes_of(size_t count)
+{
+    return count <= SIZE_MAX / sizeof(Type) ? count * sizeof(Type) : SIZE_MAX;
+}
+template <class Type> struct same {
+    typedef Type type; /* keeps Type from being deduced: it has to be written */
+};
+} /* namespace gpb_cpp */
+
+/* new Type(arguments...), deleted by gpubench_close. */
+template <class Type, class... Arguments>
+Type *gpubench_own(gpubench *bench, Arguments &&...arguments)
+{
+    Type *made = new Type(std::forward<Arguments>(arguments)...);
+    gpubench_at_close(bench, gpb_cpp::destroy<Type>, made);
+    return made;
+}
+
+/* A case of an object that has the members run(gpubench_stream) and, if it needs
+ * them, setup(gpubench *), reset(gpubench_stream), verify(gpubench *), teardown();
+ * or of a function to run. A copy of it lives until gpubench_close. They return
+ * what those of a gpubench_case do, or nothing: then it went well, or for setup
+ * what gpubench_allocated says. Functions may leave out their parameter. */
+template <class Type>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Type what)
+{
+    typedef decltype(gpb_cpp::object_of(what, 0)) object;
+    object *context = gpubench_own<object>(bench, gpb_cpp::object_of(what, 0));
+    gpubench_case one = gpubench_case_init(name, gpb_cpp::call_run<object>, context);
+    one.setup = gpb_cpp::find_setup<object>(0);
+    one.reset = gpb_cpp::find_reset<object>(0);
+    one.verify = gpb_cpp::find_verify<object>(0);
+    one.teardown = gpb_cpp::find_teardown<object>(0);
+    return one;
+}
+
+/* The same of two or three functions. */
+template <class Setup, class Run>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, Run run)
+{
+    return gpubench_case_of(
+        bench, name, gpb_cpp::sets_up<Setup, Run>(std::move(setup), std::move(run)));
+}
+template <class Setup, class Run, class Verify>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, Run run,
+                               Verify verify)
+{
+    return gpubench_case_of(bench, name,
+                            gpb_cpp::verifies<Setup, Run, Verify>(
+                                std::move(setup), std::move(run), std::move(verify)));
+}
+
+/* The functions of these names above, counting elements. Types of elements that can
+ * be filled and compared: float, double, __half, __nv_bfloat16. */
+template <class Type>
+Type *gpubench_alloc(gpubench *bench, size_t count, int kind = GPUBENCH_DEVICE)
+{
+    return static_cast<Type *>(gpubench_alloc(bench, gpb_cpp::bytes_of<Type>(count), kind));
+}
+template <class Type>
+Type *gpubench_upload(gpubench *bench, const typename gpb_cpp::same<Type>::type *source,
+                      size_t count)
+{
+    return static_cast<Type *>(gpubench_upload(bench, source, gpb_cpp::bytes_of<Type>(count)));
+}
+template <class Type> Type *gpubench_random(gpubench *bench, size_t count)
+{
+    return static_cast<Type *>(gpubench_random(bench, gpb_cpp::dtype<Type>::name(), count));
+}
+template <class Type> int gpubench_fill(gpubench *bench, Type *memory, size_t count)
+{
+    return gpubench_fill(bench, memory, gpb_cpp::dtype<Type>::name(), count);
+}
+template <class Type, class Reference>
+int gpubench_compare(gpubench *bench, const Type *output, const Reference *reference, size_t count,
+                     double tolerance = GPUBENCH_OF_DTYPE)
+{
+    return gpubench_compare(bench, output, gpb_cpp::dtype<Type>::name(), reference,
+                            gpb_cpp::dtype<Reference>::name(), count, tolerance);
 }
 }
 #endif
@@ -344,6 +618,7 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
  *   an index of texts             a hash table, for names that must not repeat
  *   the handle                    what gpubench and a case being measured hold; a backend's table
  *   memory of a case              allocations with guards, poison
+ *   less to write                 uploads, random elements, comparison, what close frees
  *   backend: the host             functions, by the monotonic clock
  *   backend: CUDA                 gate, sweep, events, graphs, NVML
  *   rows on disk                  the journal, and FILE.partial
@@ -361,6 +636,7 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <limits.h>
 #include <locale.h>
 #include <regex.h>
@@ -1014,7 +1290,8 @@ typedef struct gpb_live {
     const char *enough; /* why it needs no more samples; NULL while it does */
     int precise;
     double max_error, tolerance;
-    int checked, check_failed, allocation_error;
+    int checked, check_failed, starved, allocation_error;
+    uint64_t fills; /* gpubench_fill so far */
     uint64_t device_bytes, needed_bytes, free_bytes;
     double sm_mhz, mem_mhz, temperature_c, power_w, energy_mj;
     void *graph; /* the backend's: what graph mode replays */
@@ -1036,6 +1313,13 @@ typedef struct gpb_output_range {
     void *memory;
     size_t bytes;
 } gpb_output_range;
+
+/* What gpubench_close is to call. */
+typedef struct gpb_at_close {
+    struct gpb_at_close *next;
+    void (*function)(void *argument);
+    void *argument;
+} gpb_at_close;
 
 /* What differs between a GPU and the host. Codes are the case's: 0, positive
  * API errors, negative GPUBENCH_ statuses. */
@@ -1132,6 +1416,8 @@ struct gpubench {
     gpb_live *current; /* whose setup, run or verify is executing */
     gpb_allocation *allocations;
     gpb_output_range *outputs;
+    gpb_at_close *at_close;
+    uint64_t fills; /* gpubench_fill outside cases so far */
     gpb_index item_keys; /* of items by key */
     gpb_index row_keys;  /* of the first rows_indexed rows */
     size_t rows_indexed;
@@ -1324,6 +1610,7 @@ enum { GPB_GUARD_BYTES = 512, GPB_GUARD_BYTE = 0xa5 };
 static void gpb_note_starved(gpubench *bench, int code, size_t bytes)
 {
     gpb_live *live = bench->current;
+    live->starved = 1;
     if (code != GPUBENCH_OOM) {
         live->allocation_error = code;
         return;
@@ -1494,6 +1781,308 @@ static int gpb_check_guards(gpubench *bench, const gpb_live *owner)
                                  before ? "behind" : "in front of", (unsigned long long)one->bytes);
     }
     return 0;
+}
+
+/* ==== less to write ======================================================= */
+
+int gpubench_allocated(const gpubench *bench)
+{
+    return bench->current && bench->current->starved ? GPUBENCH_OOM : GPUBENCH_OK;
+}
+
+void *gpubench_upload(gpubench *bench, const void *source, size_t bytes)
+{
+    void *memory = gpubench_alloc(bench, bytes, GPUBENCH_DEVICE);
+    int code = memory ? gpubench_copy(bench, memory, source, bytes) : 0;
+    if (code == 0)
+        return memory;
+    gpb_note_starved(bench, code, bytes);
+    return NULL;
+}
+
+typedef struct gpb_dtype {
+    const char *name;
+    size_t bytes;
+    double tolerance;
+} gpb_dtype;
+
+static const gpb_dtype gpb_dtypes[] = {
+    {"f64", 8, 1e-12}, {"f32", 4, 1e-5}, {"tf32", 4, 1e-3}, {"f16", 2, 1e-3}, {"bf16", 2, 6e-3}};
+
+static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
+{
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_dtypes); i++)
+        if (!strcmp(gpb_dtypes[i].name, name ? name : ""))
+            return &gpb_dtypes[i];
+    gpubench_usage_error(bench, "dtype '%s': wants f64, f32, tf32, f16 or bf16", name ? name : "");
+    return NULL;
+}
+
+/* The sum of four uniform numbers has a variance of four twelfths. */
+static float gpb_random_element(uint64_t *state)
+{
+    const double scale = 1.7320508075688772 / 65536; /* sqrt(3): one over the deviation */
+    uint64_t word = gpb_random(state);
+    int sum = (int)(word & 0xffff) + (int)(word >> 16 & 0xffff) + (int)(word >> 32 & 0xffff) +
+              (int)(word >> 48);
+    return (float)(scale * (sum - 2 * 0xffff));
+}
+
+static uint32_t gpb_bits_of_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double gpb_float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/* The upper bits of a float's, to nearest, ties to even. */
+static uint32_t gpb_round_bits(uint32_t bits, unsigned dropped)
+{
+    return (bits + (1u << (dropped - 1)) - 1 + (bits >> dropped & 1u)) >> dropped;
+}
+
+/* Of numbers that gpb_random_element gives: none is too large, none a NaN. */
+static uint16_t gpb_f16_of_float(float value)
+{
+    uint32_t bits = gpb_bits_of_float(value), sign = bits >> 16 & 0x8000u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude < 0x38800000u) { /* 2^-14: below, steps of 2^-24, as floats from 0.5 on have */
+        float absolute = value < 0 ? -value : value;
+        return (uint16_t)(sign | (gpb_bits_of_float(absolute + 0.5f) - 0x3f000000u));
+    }
+    return (uint16_t)(sign | (gpb_round_bits(magnitude, 13) - (112u << 10)));
+}
+
+static double gpb_double_of_f16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 31u;
+    uint32_t fraction = half & 0x3ffu;
+    if (exponent == 0)
+        return (sign ? -1.0 : 1.0) * fraction / (1 << 24);
+    exponent = exponent == 31 ? 255 : exponent + 112;
+    return gpb_float_of_bits(sign | exponent << 23 | fraction << 13);
+}
+
+static void gpb_store(void *elements, const gpb_dtype *dtype, size_t i, float value)
+{
+    if (dtype->bytes == 8)
+        ((double *)elements)[i] = (double)value;
+    else if (dtype->bytes == 4)
+        ((float *)elements)[i] = value;
+    else if (dtype->name[0] == 'f')
+        ((uint16_t *)elements)[i] = gpb_f16_of_float(value);
+    else
+        ((uint16_t *)elements)[i] = (uint16_t)gpb_round_bits(gpb_bits_of_float(value), 16);
+}
+
+static double gpb_load(const void *elements, const gpb_dtype *dtype, size_t i)
+{
+    if (dtype->bytes == 8)
+        return ((const double *)elements)[i];
+    if (dtype->bytes == 4)
+        return (double)((const float *)elements)[i];
+    if (dtype->name[0] == 'f')
+        return gpb_double_of_f16(((const uint16_t *)elements)[i]);
+    return gpb_float_of_bits((uint32_t)((const uint16_t *)elements)[i] << 16);
+}
+
+/* Elements of another memory that are on the host at a time. */
+enum { GPB_CHUNK = 1 << 15 };
+
+static size_t gpb_chunk(size_t begin, size_t count)
+{
+    return count - begin < GPB_CHUNK ? count - begin : (size_t)GPB_CHUNK;
+}
+
+static void *gpb_new_chunk(const gpb_dtype *dtype)
+{
+    return gpb_must(malloc(GPB_CHUNK * dtype->bytes));
+}
+
+int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count)
+{
+    const gpb_dtype *type = gpb_find_dtype(bench, dtype);
+    uint64_t key = bench->settings.seed, state;
+    unsigned char *to = (unsigned char *)memory;
+    size_t begin, i;
+    int code = 0;
+    void *chunk;
+    if (!type)
+        return GPUBENCH_FAILED;
+    key = gpb_random(&key) + (bench->current ? bench->current->fills++ : bench->fills++);
+    state = gpb_random(&key);
+    chunk = gpb_new_chunk(type);
+    for (begin = 0; begin < count && code == 0; begin += GPB_CHUNK) {
+        size_t length = gpb_chunk(begin, count);
+        for (i = 0; i < length; i++)
+            gpb_store(chunk, type, i, gpb_random_element(&state));
+        if (bench->current)
+            code = gpubench_copy(bench, to + begin * type->bytes, chunk, length * type->bytes);
+        else /* no device is in use yet */
+            memcpy(to + begin * type->bytes, chunk, length * type->bytes);
+    }
+    free(chunk);
+    return code;
+}
+
+void *gpubench_random(gpubench *bench, const char *dtype, size_t count)
+{
+    const gpb_dtype *type = gpb_find_dtype(bench, dtype);
+    size_t bytes = type && count <= SIZE_MAX / type->bytes ? count * type->bytes : SIZE_MAX;
+    void *memory = type ? gpubench_alloc(bench, bytes, GPUBENCH_DEVICE) : NULL;
+    int code = memory ? gpubench_fill(bench, memory, dtype, count) : 0;
+    if (code == 0)
+        return memory;
+    gpb_note_starved(bench, code, bytes);
+    return NULL;
+}
+
+/* One output against its reference so far. */
+typedef struct gpb_comparison {
+    double difference2, reference2;
+    double worst, is, should_be; /* the largest difference, and between what */
+    size_t at;
+    int broken; /* one of them is no finite number: the first such */
+} gpb_comparison;
+
+static void gpb_compare_element(gpb_comparison *c, size_t at, double is, double should_be)
+{
+    double difference = is - should_be, absolute = difference < 0 ? -difference : difference;
+    int broken = !gpb_is_finite(is) || !gpb_is_finite(should_be);
+    if (c->broken)
+        return;
+    if (broken || absolute > c->worst) {
+        c->broken = broken;
+        c->worst = absolute;
+        c->at = at;
+        c->is = is;
+        c->should_be = should_be;
+    }
+    c->difference2 += difference * difference;
+    c->reference2 += should_be * should_be;
+}
+
+static double gpb_relative_error(const gpb_comparison *c)
+{
+    if (c->broken)
+        return gpb_nan();
+    if (c->reference2 > 0)
+        return gpb_sqrt(c->difference2 / c->reference2);
+    return c->difference2 > 0 ? gpb_sqrt(DBL_MAX) : 0;
+}
+
+/* By bits, as what is compared may be a NaN where compilers believe in none. */
+static const char *gpb_number_text(double value, char *text)
+{
+    if (gpb_is_finite(value))
+        snprintf(text, 32, "%.6g", value);
+    else
+        snprintf(text, 32, "%s", gpb_magnitude(value) > GPB_INFINITY_BITS ? "nan" : "infinite");
+    return text;
+}
+
+static int gpb_judge_comparison(gpubench *bench, const gpb_comparison *c, double tolerance)
+{
+    double error = gpb_relative_error(c);
+    char is[32], should_be[32];
+    int status = gpubench_check(bench, error, tolerance);
+    if (status != GPUBENCH_OK && bench->current) {
+        char *reason = bench->current->reason;
+        size_t length = strlen(reason), room = sizeof bench->current->reason - length;
+        snprintf(reason + length, room, ": element %llu is %s instead of %s",
+                 (unsigned long long)c->at, gpb_number_text(c->is, is),
+                 gpb_number_text(c->should_be, should_be));
+    }
+    return status;
+}
+
+int gpubench_compare(gpubench *bench, const void *output, const char *dtype, const void *reference,
+                     const char *reference_dtype, size_t count, double tolerance)
+{
+    const gpb_dtype *type = gpb_find_dtype(bench, dtype);
+    const gpb_dtype *other = gpb_find_dtype(bench, reference_dtype);
+    gpb_comparison c;
+    size_t begin, i;
+    int code = 0;
+    void *is, *should_be;
+    memset(&c, 0, sizeof c);
+    if (!type || !other)
+        return GPUBENCH_FAILED;
+    if (count == 0) { /* which ends the case, whatever verify makes of it */
+        (void)gpubench_check(bench, gpb_nan(), 0);
+        return gpubench_fail(bench, GPUBENCH_MISMATCH, "gpubench_compare: there is no element");
+    }
+    if (tolerance < 0)
+        tolerance = type->tolerance > other->tolerance ? type->tolerance : other->tolerance;
+    is = gpb_new_chunk(type);
+    should_be = gpb_new_chunk(other);
+    for (begin = 0; begin < count && code == 0; begin += GPB_CHUNK) {
+        size_t length = gpb_chunk(begin, count);
+        code = gpubench_copy(bench, is, (const char *)output + begin * type->bytes,
+                             length * type->bytes);
+        if (code == 0)
+            code = gpubench_copy(bench, should_be, (const char *)reference + begin * other->bytes,
+                                 length * other->bytes);
+        for (i = 0; i < length && code == 0; i++)
+            gpb_compare_element(&c, begin + i, gpb_load(is, type, i),
+                                gpb_load(should_be, other, i));
+    }
+    free(is);
+    free(should_be);
+    return code != 0 ? code : gpb_judge_comparison(bench, &c, tolerance);
+}
+
+void gpubench_at_close(gpubench *bench, void (*function)(void *), void *argument)
+{
+    gpb_at_close *made = (gpb_at_close *)gpb_must(calloc(1, sizeof *made));
+    made->function = function;
+    made->argument = argument;
+    made->next = bench->at_close;
+    bench->at_close = made;
+}
+
+void *gpubench_own(gpubench *bench, size_t bytes)
+{
+    void *memory = gpb_must(calloc(1, bytes ? bytes : 1));
+    gpubench_at_close(bench, free, memory);
+    return memory;
+}
+
+const char *gpubench_text(gpubench *bench, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+    char *text;
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0) { /* a character that the locale cannot encode */
+        gpubench_usage_error(bench, "gpubench_text: '%s' cannot be formatted", format);
+        return "";
+    }
+    text = (char *)gpubench_own(bench, (size_t)length + 1);
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+static void gpb_call_at_close(gpubench *bench)
+{
+    while (bench->at_close) {
+        gpb_at_close *one = bench->at_close;
+        bench->at_close = one->next;
+        one->function(one->argument);
+        free(one);
+    }
 }
 
 /* ==== backend: the host =================================================== */
@@ -4845,10 +5434,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpubench_case *one,
 
 /* ==== from measurements to rows =========================================== */
 
-static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
-                              gpb_row *row)
+static void gpb_fill_case(const gpubench *bench, const gpubench_case *one, gpb_row *row)
 {
-    const gpubench_case *one = &live->item->one;
     gpb_set_text(row, GPB_COLUMN_schema, "2");
     gpb_set_text(row, GPB_COLUMN_suite, bench->suite);
     gpb_set_text(row, GPB_COLUMN_case, one->name);
@@ -4856,6 +5443,20 @@ static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
     gpb_set_text(row, GPB_COLUMN_backend, bench->backend->name);
     gpb_set_text(row, GPB_COLUMN_dtype, one->dtype);
     gpb_set_text(row, GPB_COLUMN_params, one->params);
+}
+
+static void gpb_fill_amounts(const gpubench_case *one, gpb_row *row)
+{
+    if (one->bytes > 0)
+        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    if (one->flops > 0)
+        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+}
+
+static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
+                              gpb_row *row)
+{
+    gpb_fill_case(bench, &live->item->one, row);
     gpb_set_text(row, GPB_COLUMN_mode, gpb_mode_name(live->mode));
     gpb_set_text(row, GPB_COLUMN_campaign, bench->campaign);
     gpb_set_count(row, GPB_COLUMN_run, bench->run);
@@ -4880,6 +5481,17 @@ static void gpb_fill_settings(const gpubench *bench, gpb_row *row)
     gpb_set_text(row, GPB_COLUMN_settings, text);
 }
 
+/* What is known before a device is. */
+static void gpb_fill_build(const gpubench *bench, gpb_row *row)
+{
+    gpb_set_text(row, GPB_COLUMN_cpu, bench->machine.cpu);
+    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
+    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
+    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
+    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
+    gpb_fill_settings(bench, row);
+}
+
 static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
 {
     const gpb_machine *machine = &bench->machine;
@@ -4900,12 +5512,7 @@ static void gpb_fill_machine(const gpubench *bench, gpb_row *row)
         gpb_set_number(row, GPB_COLUMN_power_limit_w, machine->power_limit_w);
     gpb_set_text(row, GPB_COLUMN_driver, machine->driver);
     gpb_set_text(row, GPB_COLUMN_cuda_runtime, machine->cuda_runtime);
-    gpb_set_text(row, GPB_COLUMN_cpu, machine->cpu);
-    gpb_set_text(row, GPB_COLUMN_gpubench_version, GPUBENCH_VERSION);
-    gpb_set_text(row, GPB_COLUMN_compiler, GPUBENCH_COMPILER);
-    gpb_set_text(row, GPB_COLUMN_git, GPUBENCH_GIT);
-    gpb_set_count(row, GPB_COLUMN_seed, bench->settings.seed);
-    gpb_fill_settings(bench, row);
+    gpb_fill_build(bench, row);
     gpb_set_text(row, GPB_COLUMN_timestamp, timestamp);
 }
 
@@ -4937,14 +5544,11 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
                           gpb_row *row)
 {
     const gpubench_case *one = &live->item->one;
-    if (one->bytes > 0) {
-        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
+    gpb_fill_amounts(one, row);
+    if (one->bytes > 0)
         gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
-    }
-    if (one->flops > 0) {
-        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+    if (one->flops > 0)
         gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
-    }
     if (live->checked) {
         gpb_set_number(row, GPB_COLUMN_max_error, live->max_error);
         gpb_set_number(row, GPB_COLUMN_tolerance, live->tolerance);
@@ -6702,7 +7306,7 @@ typedef struct gpb_flag_help {
 
 static const gpb_flag_help gpb_builtin[] = {
     {"--help", NULL, "print this and exit"},
-    {"--list", NULL, "print the cases and exit"},
+    {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default cold)"},
@@ -7210,11 +7814,21 @@ static void gpb_run_group(gpubench *bench, size_t group)
             gpb_measure_unit(bench, &bench->items[first], count, mode);
 }
 
-static void gpb_list(const gpubench *bench)
+/* The cases, also as objects where --json wants them: what is known of a row
+ * before anything is measured. The exit status. */
+static int gpb_list(gpubench *bench)
 {
+    const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
     size_t i;
-    for (i = 0; i < bench->item_count; i++)
+    for (i = 0; i < bench->item_count && !is_json_only; i++)
         puts(bench->items[i].key);
+    for (i = 0; i < bench->item_count && bench->settings.json; i++) {
+        gpb_row *row = gpb_new_row(bench);
+        gpb_fill_case(bench, &bench->items[i].one, row);
+        gpb_fill_amounts(&bench->items[i].one, row);
+        gpb_fill_build(bench, row);
+    }
+    return gpb_finish_json(bench) != 0 ? 2 : 0;
 }
 
 static void gpb_check_queue(gpubench *bench)
@@ -7270,6 +7884,7 @@ static void gpb_free(gpubench *bench)
     size_t i;
     if (gpb_measuring == bench) /* an exception left its gpubench_run */
         gpb_measuring = NULL;
+    gpb_call_at_close(bench);
     for (i = 0; i < bench->item_count; i++) {
         free((char *)(uintptr_t)bench->items[i].one.name);
         free((char *)(uintptr_t)bench->items[i].one.variant);
@@ -7306,7 +7921,7 @@ int gpubench_close(gpubench *bench)
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
-        gpb_list(bench);
+        status = gpb_list(bench);
     else if (bench->settings.profile)
         status = bench->failed;
     else if (bench->is_child)

@@ -1,19 +1,21 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings embedding ffn loss norm optimizer part
+KERNEL_TESTS := inputs attention attention_backward block ceilings embedding ffn loss model norm optimizer \
+  part
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
-SUITE_TESTS := suite parallel suite_block suite_optimizer suite_ceilings
+SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
-MOVED_ROWS := attention block ffn loss norm optimizer
+MOVED_ROWS := attention block ffn loss model norm optimizer
 MOVED_PROGRAMS := $(MOVED_ROWS:%=$(TESTS)/test_moved_rows_%)
 SHAPE_attention := b=1 h=2 t=33 d=32 causal=1
 SHAPE_block := b=1 t=17 d=32 h=2 ff=64
 SHAPE_ffn := n=9 d=32 ff=64
 SHAPE_loss := n=5 v=301
+SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \

@@ -246,6 +246,36 @@ static void list_writes_no_file(void **state)
     support_free_outcome(&result);
 }
 
+static size_t occurrences(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (text = strstr(text, part); text; text = strstr(text + strlen(part), part))
+        count++;
+    return count;
+}
+
+static void list_as_json_tells_what_is_known_of_each_case(void **state)
+{
+    const char *json = support_path("list.json");
+    const char *begin = "[\n{\"schema\": 2, \"suite\": \"fixture\", ";
+    outcome result = LOOK_ONLY("--list", "--json", "-", "--set", "names", "--seed", "7");
+    (void)state;
+    assert_memory_equal(result.out, begin, strlen(begin));
+    assert_int_equal(occurrences(result.out, "\"case\": \"=1+1\""), 1);
+    assert_int_equal(occurrences(result.out, "\"bytes\": 4096, \"flops\": null"), 1);
+    assert_int_equal(occurrences(result.out, "\"bytes\": null, \"flops\": 1000"), 1);
+    assert_int_equal(occurrences(result.out, "\"bytes\": 4096, \"flops\": 1000"), 1);
+    assert_int_equal(occurrences(result.out, "\"seed\": 7, "), 9);
+    assert_int_equal(occurrences(result.out, "\"status\": null"), 9);
+    support_free_outcome(&result);
+    result = LOOK_ONLY("--list", "--json", json, "--set", "several", "--filter", "^[bd] ");
+    assert_string_equal(result.out, "b u8\nd u8\n");
+    support_free_outcome(&result);
+    result.out = support_read(json);
+    assert_int_equal(occurrences(result.out, "\"case\": "), 2);
+    free(result.out);
+}
+
 static void both_spellings_are_taken(void **state)
 {
     const char *csv = support_path("spelled.csv");
@@ -354,6 +384,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(help_lists_every_option),
         cmocka_unit_test(list_names_the_cases),
         cmocka_unit_test(list_writes_no_file),
+        cmocka_unit_test(list_as_json_tells_what_is_known_of_each_case),
         cmocka_unit_test(both_spellings_are_taken),
         cmocka_unit_test(the_filter_chooses_cases),
         cmocka_unit_test(quiet_is_quiet),

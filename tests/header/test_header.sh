@@ -301,6 +301,24 @@ for cc in gcc clang; do
         $cxx -std=c++11 $warnings -O2 -I"$root" "$folder/keep.cpp"
 done
 
+# ---- the C++ layer
+
+strict_cpp="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion -Wold-style-cast"
+for cc in g++ clang++; do
+    for standard in c++11 c++14 c++17 c++20; do
+        name="$cc -std=$standard: cases of lambdas and of objects"
+        compiler $cc || { result 0 "$name" "no $cc here"; continue; }
+        links "$name" $cc -std=$standard $strict_cpp -O2 -I"$root" "$root/tests/fixtures/layer.cpp"
+    done
+    compiler $cc || continue
+    links "$cc: cases of lambdas without exceptions and RTTI" $cc -std=c++11 $strict_cpp \
+        -fno-exceptions -fno-rtti -I"$root" "$root/tests/fixtures/layer.cpp"
+    sed 's/x ? 5 : 0/x != nullptr/' "$root/tests/fixtures/layer.cpp" >"$folder/layer.cpp"
+    ! $cc -std=c++11 -fsyntax-only -I"$root" "$folder/layer.cpp" >"$folder/log" 2>&1 &&
+        grep -q 'return an int' "$folder/log"
+    result $? "$cc: a lambda that returns a bool does not compile, and that says why"
+done
+
 # ---- work that the compiler removes is no result, however it is hardened
 
 for cc in gcc clang; do
@@ -395,6 +413,19 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     done
     try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$folder/keep.cu" \
         -o "$folder/object.o"
+    for order in "cuda_fp16.h cuda_bf16.h gpubench.h" "gpubench.h cuda_fp16.h cuda_bf16.h"; do
+        {
+            printf '#include <%s>\n' $order
+            echo 'int compare(gpubench *b, const __half *x, const __nv_bfloat16 *y)'
+            echo '{ return gpubench_compare(b, x, y, 1); }'
+        } >"$folder/halves.cu"
+        try "nvcc: comparison of halves, ${order%% *} first" "$nvcc" -std=c++11 $strict \
+            -c "$folder/halves.cu" -o "$folder/object.o"
+    done
+    cp "$root/tests/fixtures/layer.cpp" "$folder/layer.cu"
+    try "nvcc: cases of lambdas and of objects" \
+        sh -c "'$nvcc' -std=c++11 $strict $folder/layer.cu -o $folder/program -ldl -lpthread &&
+               $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
     try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
         -o "$folder/program" -ldl -lpthread
     "$nvcc" -I"$include" -c "$folder/one.cu" -o "$folder/one.o"
