@@ -151,7 +151,7 @@ $(TESTS)/first: examples/first.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) ## the tests that need no GPU
+test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
