@@ -185,8 +185,36 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
 /* Copies between any two kinds of memory, synchronously. 0 or a cudaError_t. */
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes);
 
-/* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
+/* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "...").
+ * bench may be NULL, as in run and reset: then it is the handle that measures now. */
 int gpubench_fail(gpubench *bench, int status, const char *format, ...) GPUBENCH_PRINTF(3, 4);
+
+/* Returns from a case's function, and says what failed, if call does not give 0:
+ *
+ *     GPUBENCH_TRY(cublasSetStream(handle, stream), cublasGetStatusString);
+ *     GPUBENCH_TRY(cudaMemsetAsync(p, 0, bytes, stream), cudaGetErrorString);
+ *
+ * Each library numbers its errors from 1, so that a positive code which a function
+ * returns is taken for CUDA's (on the CPU: for errno's). string: what gives the code's
+ * text; strerror will do for errno's. */
+#define GPUBENCH_TRY(call, string)                                                         \
+    do {                                                                                   \
+        const __typeof__(call) gpubench_code = (call);                                     \
+        if (GPUBENCH_AS_CODE(gpubench_code) != 0)                                          \
+            return gpubench_fail_call(#call, GPUBENCH_AS_CODE(gpubench_code),              \
+                                      string(gpubench_code));                              \
+    } while (0)
+#ifdef __cplusplus
+#define GPUBENCH_AS_CODE(value) static_cast<int>(value)
+#else
+#define GPUBENCH_AS_CODE(value) ((int)(value))
+#endif
+
+/* What GPUBENCH_TRY does with the text of the call, whose function's name is what stands
+ * in front of its first bracket, with its code, and what that means (NULL: unknown).
+ * Returns GPUBENCH_OOM where that is CUDA's text for its code of too little memory, else
+ * GPUBENCH_FAILED. */
+int gpubench_fail_call(const char *call, int code, const char *text);
 
 /* Names memory that setup got elsewhere (on a GPU: device memory) as one that
  * run writes, so that it is poisoned as GPUBENCH_OUTPUT's is. Called in setup,
@@ -1448,6 +1476,9 @@ static int (*gpb_profiler_pop)(void);
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
 
+/* Whose cases are executed: for those functions of a case that get no handle. */
+static gpubench *gpb_measuring;
+
 GPUBENCH_PRINTF(2, 0)
 static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
 {
@@ -1510,13 +1541,24 @@ static const char *gpb_status_word(int code)
 
 int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 {
-    if (bench->current) {
+    gpb_live *live = bench ? bench->current : gpb_measuring ? gpb_measuring->current : NULL;
+    if (live) {
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(bench->current->reason, sizeof bench->current->reason, format, arguments);
+        vsnprintf(live->reason, sizeof live->reason, format, arguments);
         va_end(arguments);
     }
     return status;
+}
+
+int gpubench_fail_call(const char *call, int code, const char *text)
+{
+    const gpb_backend *backend = gpb_measuring ? gpb_measuring->backend : NULL;
+    int starved = text && backend &&
+                  !strcmp(backend->error_name(code), "cudaErrorMemoryAllocation") &&
+                  !strcmp(backend->error_string(code), text);
+    return gpubench_fail(NULL, starved ? GPUBENCH_OOM : GPUBENCH_FAILED, "%.*s: %s (%d)",
+                         (int)strcspn(call, "("), call, text ? text : "unknown error", code);
 }
 
 int gpubench_check(gpubench *bench, double error, double tolerance)
@@ -1541,6 +1583,32 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
     return fine ? GPUBENCH_OK : GPUBENCH_MISMATCH;
 }
 
+/* What a positive code means, as far as that is known: libraries number theirs from 1
+ * too, and a program that is built for CUDA returns CUDA's also on the CPU. */
+static void gpb_explain_code(const gpubench *bench, int code, const char *stage, char *text,
+                             size_t capacity)
+{
+    const gpb_backend *backend = bench->backend;
+    const char *name = backend->error_name(code), *other = "";
+    int shared = code >= 3 && code <= 16 && code != 9; /* rare of CUDA's, usual of cuBLAS's */
+#if GPUBENCH_CUDA
+    if (!gpubench_is_cuda(bench))
+        other = cudaGetErrorName((cudaError_t)code);
+    if (strncmp(other, "cudaError", 9) != 0)
+        other = "";
+    if (gpubench_is_cuda(bench) && strncmp(name, "cudaError", 9) != 0) {
+        snprintf(text, capacity, "%s: code %d is none of CUDA's; GPUBENCH_TRY tells what another "
+                 "library's means", stage, code);
+        return;
+    }
+#endif
+    snprintf(text, capacity, "%s: %s: %s%s%s", stage, name, backend->error_string(code),
+             *other ? ", or of CUDA's " : "", other);
+    if (gpubench_is_cuda(bench) && shared)
+        snprintf(text + strlen(text), capacity - strlen(text),
+                 ", if %d is CUDA's; GPUBENCH_TRY tells what another library's means", code);
+}
+
 /* Ends a case with what code means. stage: what it was doing. */
 static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *stage)
 {
@@ -1555,10 +1623,10 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
     live->done = 1;
     if (code == GPUBENCH_OOM && live->free_bytes == 0)
         live->free_bytes = bench->backend->free_bytes();
-    if (code > 0) {
-        snprintf(live->reason, sizeof live->reason, "%s: %s%s%s", stage,
-                 own ? own : bench->backend->error_name(code), own ? "" : ": ",
-                 own ? "" : bench->backend->error_string(code));
+    if (own) {
+        snprintf(live->reason, sizeof live->reason, "%s: %s", stage, own);
+    } else if (code > 0) {
+        gpb_explain_code(bench, code, stage, live->reason, sizeof live->reason);
     } else if (live->reason[0] == '\0') {
         snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
                  code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
@@ -3698,9 +3766,13 @@ static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
     if (graph)
         (void)cudaGraphDestroy(graph);
     if (code != 0) {
+        char why[sizeof live->reason];
+        snprintf(why, sizeof why, "%s", live->reason);
         (void)cudaGetLastError();
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "cannot be captured: %s%s",
-                             code > 0 ? cudaGetErrorName((cudaError_t)code) : "the case refused",
+                             code > 0 ? cudaGetErrorName((cudaError_t)code)
+                             : *why   ? why
+                                      : "the case refused",
                              gpb_cuda_explain_capture(live, code));
     }
     if (nodes == 0)
@@ -3773,6 +3845,8 @@ static int gpb_cuda_begin(gpubench *bench, gpb_live *live)
         code = gpb_cuda_find_nothing(bench, live);
     if (code == 0 && live->graph && !bench->calibrating)
         code = gpb_cuda_time_host(bench, live);
+    if (code == 0)
+        live->reason[0] = '\0'; /* of a capture that was only tried */
     return code;
 }
 
@@ -7937,6 +8011,7 @@ static void gpb_check_queue(gpubench *bench)
 void gpubench_run(gpubench *bench)
 {
     size_t *order, i, count = bench->group_count - bench->groups_done;
+    gpubench *before;
     if (!bench->refused)
         gpb_check_queue(bench);
     if (bench->refused || bench->settings.list || !bench->device_chosen)
@@ -7953,8 +8028,11 @@ void gpubench_run(gpubench *bench)
     if (!bench->settings.profile && gpb_start_rows(bench) != 0)
         return;
     order = gpb_shuffle_groups(bench, count);
+    before = gpb_measuring;
+    gpb_measuring = bench;
     for (i = 0; i < count && !bench->lost; i++)
         gpb_run_group(bench, order[i]);
+    gpb_measuring = before;
     bench->groups_done = bench->group_count;
     free(order);
     if (bench->lost && !bench->settings.profile)
@@ -7965,6 +8043,8 @@ void gpubench_run(gpubench *bench)
 static void gpb_free(gpubench *bench)
 {
     size_t i;
+    if (gpb_measuring == bench) /* an exception left its gpubench_run */
+        gpb_measuring = NULL;
     gpb_call_at_close(bench);
     for (i = 0; i < bench->item_count; i++) {
         free((char *)(uintptr_t)bench->items[i].one.name);
