@@ -208,8 +208,36 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind);
 /* Copies between any two kinds of memory, synchronously. 0 or a cudaError_t. */
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes);
 
-/* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "..."). */
+/* Says why, and returns status: return gpubench_fail(bench, GPUBENCH_FAILED, "...").
+ * bench may be NULL, as in run and reset: then it is the handle that measures now. */
 int gpubench_fail(gpubench *bench, int status, const char *format, ...) GPUBENCH_PRINTF(3, 4);
+
+/* Returns from a case's function, and says what failed, if call does not give 0:
+ *
+ *     GPUBENCH_TRY(cublasSetStream(handle, stream), cublasGetStatusString);
+ *     GPUBENCH_TRY(cudaMemsetAsync(p, 0, bytes, stream), cudaGetErrorString);
+ *
+ * Each library numbers its errors from 1, so that a positive code which a function
+ * returns is taken for CUDA's (on the CPU: for errno's). string: what gives the code's
+ * text; strerror will do for errno's. */
+#define GPUBENCH_TRY(call, string)                                                         \
+    do {                                                                                   \
+        const __typeof__(call) gpubench_code = (call);                                     \
+        if (GPUBENCH_AS_CODE(gpubench_code) != 0)                                          \
+            return gpubench_fail_call(#call, GPUBENCH_AS_CODE(gpubench_code),              \
+                                      string(gpubench_code));                              \
+    } while (0)
+#ifdef __cplusplus
+#define GPUBENCH_AS_CODE(value) static_cast<int>(value)
+#else
+#define GPUBENCH_AS_CODE(value) ((int)(value))
+#endif
+
+/* What GPUBENCH_TRY does with the text of the call, whose function's name is what stands
+ * in front of its first bracket, with its code, and what that means (NULL: unknown).
+ * Returns GPUBENCH_OOM where that is CUDA's text for its code of too little memory, else
+ * GPUBENCH_FAILED. */
+int gpubench_fail_call(const char *call, int code, const char *text);
 
 /* Names memory that setup got elsewhere (on a GPU: device memory) as one that
  * run writes, so that it is poisoned as GPUBENCH_OUTPUT's is. Called in setup,
@@ -308,6 +336,31 @@ uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
 void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
+
+/* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
+
+/* Watches one more execution of each case that was measured, after all that is timed:
+ * begin, run, end, the device idle before and after each of them. gpubench_trace.h
+ * has one. They return 0, or an exit status after a message of their own. */
+typedef struct gpubench_watcher {
+    int (*open)(gpubench *bench); /* before the first case */
+    int (*begin)(gpubench *bench, const gpubench_case *one);
+    int (*end)(gpubench *bench, const gpubench_case *one, int code); /* code: run's */
+    int (*close)(gpubench *bench);                         /* after the last: print and write */
+    void (*range)(const char *name);                       /* NULL: the innermost one ends */
+} gpubench_watcher;
+
+/* Without one those options are refused. Before gpubench_run and gpubench_close. */
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher);
+
+/* The text that a standard option ("--trace") was given, "" if it takes none; NULL if
+ * it was not given. */
+const char *gpubench_given(const gpubench *bench, const char *option);
+
+/* Names what is enqueued between the two, for NVTX and for --trace; they nest. Cost
+ * a comparison each while nobody watches. */
+void gpubench_range_begin(const char *name);
+void gpubench_range_end(void);
 
 /* ---- results ---- */
 
@@ -632,6 +685,7 @@ int gpubench_compare(gpubench *bench, const Type *output, const Reference *refer
  *   the samples' file             --samples
  *   the rows as JSON              --json
  *   one group, mode by mode       members side by side, verification
+ *   one more execution, watched   --kernels and --trace
  *   the table                     what is printed
  *   processes                     --runs
  *   command line                  options, --help, --list
@@ -1374,9 +1428,10 @@ typedef struct gpb_machine {
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
+    const char *kernels_csv, *trace;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
-    int list, energy, quiet, profile, no_verify;
+    int list, energy, quiet, profile, no_verify, kernels;
     unsigned modes;
 } gpb_settings;
 
@@ -1471,11 +1526,20 @@ struct gpubench {
     gpb_restart restart;
     char campaign[64];
     gpb_progress progress;
+    const gpubench_watcher *watcher;
+    const char **given, **given_standard; /* options' texts: all, and behind the program's own */
     void *device_state; /* the backend's */
 };
 
+/* Of ranges, under --profile only: NVTX's, where the CUDA backend found it. */
+static int (*gpb_profiler_push)(const char *name);
+static int (*gpb_profiler_pop)(void);
+
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
+
+/* Whose cases are executed: for those functions of a case that get no handle. */
+static gpubench *gpb_measuring;
 
 GPUBENCH_PRINTF(2, 0)
 static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
@@ -1547,13 +1611,24 @@ static const char *gpb_status_word(int code)
 
 int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 {
-    if (bench->current) {
+    gpb_live *live = bench ? bench->current : gpb_measuring ? gpb_measuring->current : NULL;
+    if (live) {
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(bench->current->reason, sizeof bench->current->reason, format, arguments);
+        vsnprintf(live->reason, sizeof live->reason, format, arguments);
         va_end(arguments);
     }
     return status;
+}
+
+int gpubench_fail_call(const char *call, int code, const char *text)
+{
+    const gpb_backend *backend = gpb_measuring ? gpb_measuring->backend : NULL;
+    int starved = text && backend &&
+                  !strcmp(backend->error_name(code), "cudaErrorMemoryAllocation") &&
+                  !strcmp(backend->error_string(code), text);
+    return gpubench_fail(NULL, starved ? GPUBENCH_OOM : GPUBENCH_FAILED, "%.*s: %s (%d)",
+                         (int)strcspn(call, "("), call, text ? text : "unknown error", code);
 }
 
 int gpubench_check(gpubench *bench, double error, double tolerance)
@@ -1578,6 +1653,32 @@ int gpubench_check(gpubench *bench, double error, double tolerance)
     return fine ? GPUBENCH_OK : GPUBENCH_MISMATCH;
 }
 
+/* What a positive code means, as far as that is known: libraries number theirs from 1
+ * too, and a program that is built for CUDA returns CUDA's also on the CPU. */
+static void gpb_explain_code(const gpubench *bench, int code, const char *stage, char *text,
+                             size_t capacity)
+{
+    const gpb_backend *backend = bench->backend;
+    const char *name = backend->error_name(code), *other = "";
+    int shared = code >= 3 && code <= 16 && code != 9; /* rare of CUDA's, usual of cuBLAS's */
+#if GPUBENCH_CUDA
+    if (!gpubench_is_cuda(bench))
+        other = cudaGetErrorName((cudaError_t)code);
+    if (strncmp(other, "cudaError", 9) != 0)
+        other = "";
+    if (gpubench_is_cuda(bench) && strncmp(name, "cudaError", 9) != 0) {
+        snprintf(text, capacity, "%s: code %d is none of CUDA's; GPUBENCH_TRY tells what another "
+                 "library's means", stage, code);
+        return;
+    }
+#endif
+    snprintf(text, capacity, "%s: %s: %s%s%s", stage, name, backend->error_string(code),
+             *other ? ", or of CUDA's " : "", other);
+    if (gpubench_is_cuda(bench) && shared)
+        snprintf(text + strlen(text), capacity - strlen(text),
+                 ", if %d is CUDA's; GPUBENCH_TRY tells what another library's means", code);
+}
+
 /* Ends a case with what code means. stage: what it was doing. */
 static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *stage)
 {
@@ -1592,10 +1693,10 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
     live->done = 1;
     if (code == GPUBENCH_OOM && live->free_bytes == 0)
         live->free_bytes = bench->backend->free_bytes();
-    if (code > 0) {
-        snprintf(live->reason, sizeof live->reason, "%s: %s%s%s", stage,
-                 own ? own : bench->backend->error_name(code), own ? "" : ": ",
-                 own ? "" : bench->backend->error_string(code));
+    if (own) {
+        snprintf(live->reason, sizeof live->reason, "%s: %s", stage, own);
+    } else if (code > 0) {
+        gpb_explain_code(bench, code, stage, live->reason, sizeof live->reason);
     } else if (live->reason[0] == '\0') {
         snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
                  code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
@@ -3106,6 +3207,8 @@ static int gpb_cuda_open(gpubench *bench)
         return gpb_cuda_explain(bench, "cannot prepare", code);
     gpb_nvml_open(bench, &cuda->nvml);
     gpb_nvtx_open(cuda);
+    gpb_profiler_push = bench->settings.profile ? cuda->range_push : NULL;
+    gpb_profiler_pop = bench->settings.profile ? cuda->range_pop : NULL;
     gpb_load_kernels(cuda);
     cuda->idle_us = gpb_cuda_time_idle();
     return 0;
@@ -3148,6 +3251,8 @@ static void gpb_cuda_close(gpubench *bench)
         dlclose(cuda->nvml.library);
     if (cuda->nvtx)
         dlclose(cuda->nvtx);
+    gpb_profiler_push = NULL;
+    gpb_profiler_pop = NULL;
     pthread_mutex_destroy(&cuda->gate.mutex);
     pthread_cond_destroy(&cuda->gate.changed);
     free(cuda);
@@ -3737,9 +3842,13 @@ static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
     if (graph)
         (void)cudaGraphDestroy(graph);
     if (code != 0) {
+        char why[sizeof live->reason];
+        snprintf(why, sizeof why, "%s", live->reason);
         (void)cudaGetLastError();
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "cannot be captured: %s%s",
-                             code > 0 ? cudaGetErrorName((cudaError_t)code) : "the case refused",
+                             code > 0 ? cudaGetErrorName((cudaError_t)code)
+                             : *why   ? why
+                                      : "the case refused",
                              gpb_cuda_explain_capture(live, code));
     }
     if (nodes == 0)
@@ -3812,6 +3921,8 @@ static int gpb_cuda_begin(gpubench *bench, gpb_live *live)
         code = gpb_cuda_find_nothing(bench, live);
     if (code == 0 && live->graph && !bench->calibrating)
         code = gpb_cuda_time_host(bench, live);
+    if (code == 0)
+        live->reason[0] = '\0'; /* of a capture that was only tried */
     return code;
 }
 
@@ -6129,10 +6240,9 @@ static void gpb_measure_unit(gpubench *bench, const gpb_item *items, size_t coun
 /* One execution of each case and nothing else, for a profiler to look at. */
 static void gpb_profile(gpubench *bench, const gpb_item *item)
 {
-    gpb_live live;
+    gpb_live live = gpb_new_live(item);
     double us;
     int code;
-    live = gpb_new_live(item);
     live.mode = GPUBENCH_COLD;
     live.batch = 1;
     live.ungated = 1;
@@ -6240,6 +6350,104 @@ static int gpb_measure_overhead(gpubench *bench)
         if (bench->settings.modes & mode)
             code = gpb_calibrate_mode(bench, mode);
     return code;
+}
+
+/* ==== one more execution, watched ========================================= */
+
+static gpubench *gpb_traced; /* whose case runs while its watcher looks on */
+
+/* In front of the case itself: begin when the device is idle, end when it is again. */
+typedef struct gpb_tracing {
+    gpubench *bench;
+    const gpubench_case *one;
+    int status; /* the worst that the watcher returned */
+} gpb_tracing;
+
+static int gpb_traced_reset(void *context, gpubench_stream stream)
+{
+    const gpubench_case *one = ((gpb_tracing *)context)->one;
+    return one->reset(one->context, stream);
+}
+
+static int gpb_traced_run(void *context, gpubench_stream stream)
+{
+    gpb_tracing *watching = (gpb_tracing *)context;
+    gpubench *bench = watching->bench;
+    const gpubench_case *one = watching->one;
+    int ended, finished, code, status = bench->watcher->begin(bench, one);
+    gpb_traced = bench;
+    code = one->run(one->context, stream);
+    finished = bench->backend->finish(bench);
+    gpb_traced = NULL;
+    ended = bench->watcher->end(bench, one, code ? code : finished);
+    watching->status = ended > status ? ended : status;
+    return code ? code : finished;
+}
+
+/* Once to load what is loaded once, then watched. */
+static int gpb_trace_set_up(gpubench *bench, gpb_live *live)
+{
+    gpb_tracing watching = {bench, &live->item->one, 0};
+    gpb_item item = *live->item;
+    double us;
+    int code = bench->backend->sample(bench, live, &us);
+    item.one.context = &watching;
+    item.one.run = gpb_traced_run;
+    item.one.reset = item.one.reset ? gpb_traced_reset : NULL;
+    if (code == 0) {
+        const gpb_item *unwatched = live->item;
+        live->item = &item;
+        code = bench->backend->sample(bench, live, &us);
+        live->item = unwatched;
+    }
+    if (code != 0)
+        gpb_blame(bench, live, code, "run, watched");
+    return watching.status;
+}
+
+static int gpb_trace_item(gpubench *bench, const gpb_item *item)
+{
+    gpb_live live = gpb_new_live(item);
+    int status = 0;
+    live.mode = GPUBENCH_COLD;
+    live.batch = 1;
+    live.ungated = 1;
+    gpb_set_up(bench, &live);
+    if (!live.done)
+        status = gpb_trace_set_up(bench, &live);
+    if (!bench->lost)
+        gpb_tear_down(bench, &live, 1);
+    if (live.status)
+        gpb_message(bench, "%s: not traced: %s", item->key, live.reason);
+    return live.status && status == 0 ? 1 : status;
+}
+
+static int gpb_was_measured(gpubench *bench, const gpb_item *item)
+{
+    unsigned mode;
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2) {
+        const gpb_row *row = gpb_find_row(bench, item, mode);
+        if (row && !strcmp(gpb_text(row, GPB_COLUMN_status), "ok"))
+            return 1;
+    }
+    return 0;
+}
+
+/* When all that is timed has been timed and written: what a tracer leaves in the
+ * process disturbs nothing then, and a crash loses nothing. The exit status. */
+static int gpb_trace_all(gpubench *bench)
+{
+    int worst = bench->watcher->open(bench), status;
+    size_t i;
+    if (worst != 0)
+        return worst;
+    for (i = 0; i < bench->item_count && !bench->lost; i++)
+        if (gpb_was_measured(bench, &bench->items[i])) {
+            status = gpb_trace_item(bench, &bench->items[i]);
+            worst = status > worst ? status : worst;
+        }
+    status = bench->watcher->close(bench);
+    return status > worst ? status : worst;
 }
 
 /* ==== the table =========================================================== */
@@ -7395,7 +7603,10 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--no-verify", NULL, "skip verify; rows that it would have judged are flagged unverified"},
     {"--sort", "KEY", "the table's order: name, time, factor or queued (default name)"},
     {"--quiet", NULL, "no table, no progress"},
-    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
+    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"},
+    {"--kernels", NULL, "afterwards, each case's kernels in one more execution of it, as a table"},
+    {"--kernels-csv", "FILE", "the same as CSV"},
+    {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
 static void gpb_print_option(const char *name, const char *argument, const char *help)
 {
@@ -7610,24 +7821,36 @@ static const char *gpb_given(const char **given, const char *name)
     return NULL;
 }
 
+static int gpb_wants_watching(const gpb_settings *settings)
+{
+    return settings->kernels || settings->kernels_csv || settings->trace;
+}
+
 /* Two outputs that are one file would leave neither. */
 static void gpb_check_outputs(gpubench *bench)
 {
     const gpb_settings *settings = &bench->settings;
-    const char *csv = settings->csv, *json = settings->json, *samples = settings->samples;
-    const char *const outputs[][2] = {{"--csv", csv}, {"--json", json}, {"--samples", samples}};
-    size_t i;
-    for (i = 0; i < GPB_COUNT_OF(outputs); i++)
+    const char *csv = settings->csv, *json = settings->json;
+    const char *const outputs[][2] = {{"--csv", csv},
+                                      {"--samples", settings->samples},
+                                      {"--json", json},
+                                      {"--kernels-csv", settings->kernels_csv},
+                                      {"--trace", settings->trace}};
+    size_t i, j;
+    for (i = 0; i < GPB_COUNT_OF(outputs); i++) {
         if (settings->profile && outputs[i][1])
             gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
                                  outputs[i][0]);
-    if (csv && samples && !strcmp(csv, samples))
-        gpubench_usage_error(bench, "--samples '%s': --csv writes there", samples);
-    if (csv && json && (!strcmp(csv, json) || (!strcmp(json, "-") &&
-                                               gpb_csv_stream(csv) == STDOUT_FILENO)))
+        for (j = 0; j < i; j++)
+            if (outputs[i][1] && outputs[j][1] && !strcmp(outputs[i][1], outputs[j][1]))
+                gpubench_usage_error(bench, "%s '%s': %s writes there", outputs[i][0],
+                                     outputs[i][1], outputs[j][0]);
+    }
+    if (csv && json && strcmp(csv, json) && !strcmp(json, "-") &&
+        gpb_csv_stream(csv) == STDOUT_FILENO)
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (json && samples && !strcmp(json, samples))
-        gpubench_usage_error(bench, "--json '%s': --samples writes there", json);
+    if (settings->profile && settings->kernels)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --kernels");
 }
 
 static void gpb_take_settings(gpubench *bench, const char **given)
@@ -7638,6 +7861,9 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->quiet = gpb_given(given, "--quiet") != NULL;
     settings->profile = gpb_given(given, "--profile") != NULL;
     settings->no_verify = gpb_given(given, "--no-verify") != NULL;
+    settings->kernels = gpb_given(given, "--kernels") != NULL;
+    settings->kernels_csv = gpb_given(given, "--kernels-csv");
+    settings->trace = gpb_given(given, "--trace");
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
     settings->samples = gpb_given(given, "--samples");
@@ -8128,9 +8354,10 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
         gpb_print_help(bench, options, option_count);
         exit(0);
     }
+    bench->given = given;
+    bench->given_standard = given + option_count;
     if (!bench->refused)
-        gpb_take_settings(bench, given + option_count);
-    free(given);
+        gpb_take_settings(bench, bench->given_standard);
     bench->backend = gpb_choose_backend(&bench->settings);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
@@ -8250,6 +8477,11 @@ static void gpb_check_queue(gpubench *bench)
     else if (modes == 0)
         gpubench_usage_error(bench, "--mode '%s': no case can be measured in it",
                              bench->settings.mode);
+    if (gpb_wants_watching(&bench->settings) && !bench->watcher)
+        gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
+                             bench->settings.kernels       ? "--kernels"
+                             : bench->settings.kernels_csv ? "--kernels-csv"
+                                                           : "--trace");
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
@@ -8289,6 +8521,7 @@ static int gpb_call_before_all(gpubench *bench)
 void gpubench_run(gpubench *bench)
 {
     size_t *order, i, count = bench->group_count - bench->groups_done;
+    gpubench *before;
     if (!bench->refused)
         gpb_check_queue(bench);
     if (bench->refused || bench->settings.list || !bench->device_chosen)
@@ -8310,8 +8543,11 @@ void gpubench_run(gpubench *bench)
     if (!bench->settings.profile && gpb_start_rows(bench) != 0)
         return;
     order = gpb_shuffle_groups(bench, count);
+    before = gpb_measuring;
+    gpb_measuring = bench;
     for (i = 0; i < count && !bench->lost; i++)
         gpb_run_group(bench, order[i]);
+    gpb_measuring = before;
     bench->groups_done = bench->group_count;
     free(order);
     if (bench->lost && !bench->settings.profile)
@@ -8322,6 +8558,8 @@ void gpubench_run(gpubench *bench)
 static void gpb_free(gpubench *bench)
 {
     size_t i, j;
+    if (gpb_measuring == bench) /* an exception left its gpubench_run */
+        gpb_measuring = NULL;
     gpb_call_at_close(bench);
     for (i = 0; i < bench->item_count; i++) {
         free((char *)(uintptr_t)bench->items[i].one.name);
@@ -8346,6 +8584,7 @@ static void gpb_free(gpubench *bench)
         regfree(&bench->filter);
     gpb_index_free(&bench->item_keys);
     gpb_index_free(&bench->row_keys);
+    free(bench->given);
     free(bench->samples_path);
     free(bench->samples_temporary);
     free(bench->json_path);
@@ -8378,8 +8617,39 @@ int gpubench_close(gpubench *bench)
         (void)gpb_report(bench); /* what was measured before is not lost; the status tells */
     if (bench->is_child)
         gpb_write_slot(bench, GPB_SLOT_ENDED, NULL, "");
+    if (!bench->refused && !bench->lost && bench->device_open &&
+        gpb_wants_watching(&bench->settings) && bench->run == bench->settings.runs) {
+        int watched = gpb_trace_all(bench);
+        status = watched > status ? watched : status;
+    }
     gpb_free(bench);
     return status;
+}
+
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher)
+{
+    bench->watcher = watcher;
+}
+
+const char *gpubench_given(const gpubench *bench, const char *option)
+{
+    return gpb_given(bench->given_standard, option);
+}
+
+void gpubench_range_begin(const char *name)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(name);
+    else if (gpb_profiler_push)
+        gpb_profiler_push(name);
+}
+
+void gpubench_range_end(void)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(NULL);
+    else if (gpb_profiler_pop)
+        gpb_profiler_pop();
 }
 
 int gpubench_is_cuda(const gpubench *bench)
