@@ -120,9 +120,15 @@ END
 cat >"$work/strict.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
+enum status { FINE, ODD };
+static enum status call(void) { return FINE; }
+static const char *text_of(enum status status) { return status == ODD ? "odd" : ""; }
 static int fail(void *context, gpubench *bench)
 {
+    uint64_t number;
     gpubench_keep(context);
+    GPUBENCH_TRY(call(), text_of);
+    GPUBENCH_TRY(gpubench_parse_count("1", &number), strerror);
     return gpubench_fail(bench, GPUBENCH_FAILED, "%d of %s", 1, "two");
 }
 int main(int argc, char **argv)
@@ -281,6 +287,24 @@ for cc in gcc clang; do
         $cxx -std=c++11 $warnings -O2 -I"$root" "$work/keep.cpp"
 done
 
+# ---- the C++ layer
+
+strict_cpp="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion -Wold-style-cast"
+for cc in g++ clang++; do
+    for standard in c++11 c++14 c++17 c++20; do
+        name="$cc -std=$standard: cases of lambdas and of objects"
+        compiler $cc || { check 0 "$name" "no $cc here"; continue; }
+        links "$name" $cc -std=$standard $strict_cpp -O2 -I"$root" "$root/tests/fixtures/layer.cpp"
+    done
+    compiler $cc || continue
+    links "$cc: cases of lambdas without exceptions and RTTI" $cc -std=c++11 $strict_cpp \
+        -fno-exceptions -fno-rtti -I"$root" "$root/tests/fixtures/layer.cpp"
+    sed 's/x ? 5 : 0/x != nullptr/' "$root/tests/fixtures/layer.cpp" >"$work/layer.cpp"
+    ! $cc -std=c++11 -fsyntax-only -I"$root" "$work/layer.cpp" >"$log" 2>&1 &&
+        grep -q 'return an int' "$log"
+    check $? "$cc: a lambda that returns a bool does not compile, and that says why"
+done
+
 # ---- work that the compiler removes is no result, however it is hardened
 
 for cc in gcc clang; do
@@ -375,6 +399,19 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     done
     try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$work/keep.cu" \
         -o "$work/object.o"
+    for order in "cuda_fp16.h cuda_bf16.h gpubench.h" "gpubench.h cuda_fp16.h cuda_bf16.h"; do
+        {
+            printf '#include <%s>\n' $order
+            echo 'int compare(gpubench *b, const __half *x, const __nv_bfloat16 *y)'
+            echo '{ return gpubench_compare(b, x, y, 1); }'
+        } >"$work/halves.cu"
+        try "nvcc: comparison of halves, ${order%% *} first" "$nvcc" -std=c++11 $strict \
+            -c "$work/halves.cu" -o "$work/object.o"
+    done
+    cp "$root/tests/fixtures/layer.cpp" "$work/layer.cu"
+    try "nvcc: cases of lambdas and of objects" \
+        sh -c "'$nvcc' -std=c++11 $strict $work/layer.cu -o $work/program -ldl -lpthread &&
+               $work/program --device cpu --quiet --max-time 0.01 --max-samples 3"
     try "nvcc: two files" "$nvcc" $strict "$work/one.cu" "$work/two.cu" \
         -o "$work/program" -ldl -lpthread
     "$nvcc" -I"$include" -c "$work/one.cu" -o "$work/one.o"

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 
-cp -R gpubench.h suites kernels "$work"
+cp -R gpubench.h gpubench_trace.h suites kernels "$work"
 exhaustive=$(sed -n 's/^EXHAUSTIVE := //p' Makefile)
 
 compile() { # compile FILE: its messages, among them of the new dtype
