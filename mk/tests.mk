@@ -154,7 +154,8 @@ test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGR
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_makefile.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh tests/scripts/test_peers.sh \
+	  tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
