@@ -27,7 +27,9 @@
  */
 #include <new>
 
+#include "block.cuh"
 #include "block.h"
+#include "../common/capture.cuh"
 #include "../common/device.cuh"
 #include "../part/part.cuh"
 
@@ -231,23 +233,10 @@ void release_graph(void *state)
 template <typename Args>
 int capture(const void *args, graph_state *s)
 {
-    cudaStream_t stream;
-    cudaGraph_t graph = nullptr;
-    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (error != cudaSuccess) return error;
-    /* Once outside: what a first launch loads cannot be loaded while capturing. */
-    int code = run<Args, best_way>(args, s->workspace, s->parts, stream);
-    if (!code) code = cudaStreamSynchronize(stream);
-    if (!code) code = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    if (!code) {
-        code = run<Args, best_way>(args, s->workspace, s->parts, stream);
-        error = cudaStreamEndCapture(stream, &graph);
-        if (!code) code = error;
-    }
-    if (!code) code = cudaGraphInstantiate(&s->graph, graph, 0);
-    if (graph) cudaGraphDestroy(graph);
-    cudaStreamDestroy(stream);
-    return code;
+    auto enqueue = [&](cudaStream_t stream) {
+        return run<Args, best_way>(args, s->workspace, s->parts, stream);
+    };
+    return capture_graph(enqueue, enqueue, &s->graph);
 }
 
 template <typename Args>
@@ -265,17 +254,14 @@ int prepare_graph(const void *args, void **state)
     return error;
 }
 
-/* A stream that is being captured takes no graph; there the parts are run, which
- * comes to the same. */
 template <typename Args>
 int run_graph(const void *args, void *, void *state, kernel_stream stream)
 {
     const graph_state &s = *static_cast<const graph_state *>(state);
-    cudaStreamCaptureStatus status;
-    cudaError_t error = cudaStreamIsCapturing(stream, &status);
-    if (error != cudaSuccess) return error;
-    if (status == cudaStreamCaptureStatusNone) return cudaGraphLaunch(s.graph, stream);
-    return run<Args, best_way>(args, s.workspace, s.parts, stream);
+    auto enqueue = [&](kernel_stream on) {
+        return run<Args, best_way>(args, s.workspace, s.parts, on);
+    };
+    return capture_launch(s.graph, enqueue, stream);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */
@@ -321,6 +307,11 @@ template <typename Args>
 constexpr kernel_table TABLE = {ROWS<Args>, sizeof ROWS<Args> / sizeof *ROWS<Args>};
 
 } // namespace
+
+block_layout block_layout_cuda(const block_shape &shape, kernel_dtype dtype, bool adapts)
+{
+    return layout_of(shape, dtype, adapts);
+}
 
 extern "C" {
 const kernel_table block_forward_cuda = TABLE<block_forward_args>;

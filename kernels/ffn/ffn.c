@@ -233,10 +233,10 @@ static int run_backward(const ffn_backward_args *a, void *workspace, linear_prod
     if (!takes(&a->shape, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     scratch t = scratch_in(workspace, &a->shape, a->dtype, multiply);
     linear_layer_input_gradient(&t.down, a->dy, a->w2, a->pre, t.wide);
-    linear_layer_weight_gradient(&t.down, a->hidden, a->dy, a->dw2);
+    linear_layer_weight_gradient(&t.down, a->hidden, a->dy, NULL, a->dw2);
     linear_layer_bias_gradient(&t.down, a->dy, a->db2);
     linear_layer_input_gradient(&t.up, t.wide, a->w1, NULL, a->dx);
-    linear_layer_weight_gradient(&t.up, a->x, t.wide, a->dw1);
+    linear_layer_weight_gradient(&t.up, a->x, t.wide, NULL, a->dw1);
     linear_layer_bias_gradient(&t.up, t.wide, a->db1);
     return KERNEL_OK;
 }

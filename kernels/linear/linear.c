@@ -214,10 +214,11 @@ void linear_layer_input_gradient(const linear_layer *l, const void *y_gradient, 
 }
 
 void linear_layer_weight_gradient(const linear_layer *l, const void *x, const void *y_gradient,
-                                  void *weight_gradient)
+                                  const void *residual, void *weight_gradient)
 {
     l->multiply(l->out, l->in, l->tokens, linear_transposed(y_gradient, l->dtype, l->out),
                 linear_rows(x, l->dtype, l->in), l->product, l->panels);
+    if (residual) add_elements(residual, l->dtype, l->out * l->in, l->product);
     kernel_from_f32(l->product, l->dtype, l->out * l->in, weight_gradient);
 }
 

@@ -129,8 +129,12 @@ int run_lt(cublasLtHandle_t lt, const linear_plan &plan, const linear_operands &
                                        LINEAR_LT_WORKSPACE_BYTES, stream));
 }
 
-/* The product alone: cublasGemmEx adds only what d holds already, so c is
- * linear_run's to add. */
+/* cublasGemmEx adds only what d holds already: another c is linear_run's to add. */
+bool adds_to_d(const linear_problem &p, const linear_operands &o)
+{
+    return p.adds_c && o.c == o.d;
+}
+
 int run_gemm(cublasHandle_t handle, const linear_problem &p, const linear_operands &o,
              kernel_stream stream)
 {
@@ -139,8 +143,8 @@ int run_gemm(cublasHandle_t handle, const linear_problem &p, const linear_operan
     if (status != CUBLAS_STATUS_SUCCESS) return cublas_error(status);
     return cublas_error(cublasGemmEx_64(handle, p.op_a, p.op_b, p.m, p.n, p.k, &ONE, o.a,
                                         types.element, leading_a(p), o.b, types.element,
-                                        leading_b(p), &ZERO, o.d, types.element, p.m, types.compute,
-                                        CUBLAS_GEMM_DEFAULT));
+                                        leading_b(p), adds_to_d(p, o) ? &ONE : &ZERO, o.d,
+                                        types.element, p.m, types.compute, CUBLAS_GEMM_DEFAULT));
 }
 
 /* The epilogue by our kernels. d^T is [n, m] row major; b, of a weight
@@ -207,7 +211,7 @@ int linear_run(cublasHandle_t handle, const linear_plan &plan, const linear_oper
     else
         error = run_gemm(handle, p, product, stream);
     if (error || plan.fused) return error;
-    if (!plan.by_lt && p.adds_c)
+    if (!plan.by_lt && p.adds_c && !adds_to_d(p, product))
         error = linear_add(p.dtype, p.n, p.m, product.d, operands.c, product.d, stream);
     return error ? error : run_epilogue(p, operands, partials, stream);
 }

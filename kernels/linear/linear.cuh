@@ -51,7 +51,7 @@ struct linear_problem {
 };
 
 /* Device memory, aligned to 16 bytes. A gradient's epilogue writes bias and
- * reads aux; a forward one reads bias and writes aux. */
+ * reads aux; a forward one reads bias and writes aux. c may be d. */
 struct linear_operands {
     const void *a, *b, *c;
     void *d, *bias, *aux;

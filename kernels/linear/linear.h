@@ -58,8 +58,9 @@ void linear_layer_forward(const linear_layer *l, const void *x, const void *weig
 void linear_layer_input_gradient(const linear_layer *l, const void *y_gradient, const void *weight,
                                  const void *pre, void *x_gradient);
 
+/* residual [out, in] is added and may be weight_gradient; NULL: none. */
 void linear_layer_weight_gradient(const linear_layer *l, const void *x, const void *y_gradient,
-                                  void *weight_gradient);
+                                  const void *residual, void *weight_gradient);
 
 /* y_gradient summed over the tokens. */
 void linear_layer_bias_gradient(const linear_layer *l, const void *y_gradient,

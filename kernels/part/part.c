@@ -71,6 +71,13 @@ static uint64_t layer_bytes(const part_args *part, int64_t more, int64_t vector)
                    saturating_sum(saturating_product(in, out), (uint64_t)vector));
 }
 
+static uint64_t weight_gradient_bytes(const part_args *part)
+{
+    const part_layer *l = part_layer_of(part);
+    uint64_t residual = part->with_residual ? traffic(part->dtype, l->out, (uint64_t)l->in, 0) : 0;
+    return saturating_sum(layer_bytes(part, 0, part->with_bias ? l->out : 0), residual);
+}
+
 static uint64_t heads_bytes(const part_heads *h)
 {
     uint64_t row = saturating_product((uint64_t)h->heads, (uint64_t)h->head_dim);
@@ -90,7 +97,7 @@ uint64_t part_bytes(const part_args *part)
         return layer_bytes(part, part->with_residual ? l->out : 0, part->with_bias ? l->out : 0);
     case PART_INPUT_GRADIENT:
         return layer_bytes(part, part->with_gelu ? l->in : 0, part->with_gelu ? l->in : 0);
-    case PART_WEIGHT_GRADIENT: return layer_bytes(part, 0, part->with_bias ? l->out : 0);
+    case PART_WEIGHT_GRADIENT: return weight_gradient_bytes(part);
     case PART_ATTENTION: return attention_forward_bytes(&part->as.attention.shape, part->dtype);
     case PART_ATTENTION_GRADIENT:
         return attention_backward_bytes(&part->as.attention_gradient.shape, part->dtype);
@@ -173,7 +180,7 @@ static int run_weight_gradient(const part_args *part, const part_way_cpu *way, v
 {
     const part_weight_gradient *p = &part->as.weight_gradient;
     linear_layer l = layer_in(part, way, workspace);
-    linear_layer_weight_gradient(&l, p->x, p->y_gradient, p->weight_gradient);
+    linear_layer_weight_gradient(&l, p->x, p->y_gradient, p->residual, p->weight_gradient);
     if (part->with_bias) linear_layer_bias_gradient(&l, p->y_gradient, p->bias_gradient);
     return KERNEL_OK;
 }

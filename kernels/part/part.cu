@@ -117,7 +117,9 @@ linear_problem problem_of(const part_args &p)
         return linear_forward(p.dtype, l.rows, l.in, l.out, epilogue, p.with_residual);
     if (p.kind == PART_INPUT_GRADIENT)
         return linear_input_gradient(p.dtype, l.rows, l.in, l.out, epilogue);
-    return linear_weight_gradient(p.dtype, l.rows, l.in, l.out, epilogue);
+    linear_problem problem = linear_weight_gradient(p.dtype, l.rows, l.in, l.out, epilogue);
+    problem.adds_c = p.with_residual;
+    return problem;
 }
 
 /* The library's descriptor takes what an epilogue reads, biases and GELU's
@@ -140,12 +142,19 @@ linear_operands operands_of(const part_args &p)
                 .bias = g.pre_bias_gradient, .aux = unconst(g.pre)};
     }
     const part_weight_gradient &g = p.as.weight_gradient;
-    return {.a = g.x, .b = g.y_gradient, .d = g.weight_gradient, .bias = g.bias_gradient};
+    return {.a = g.x, .b = g.y_gradient, .c = g.residual, .d = g.weight_gradient,
+            .bias = g.bias_gradient};
 }
 
 } // namespace
 
 /* ---- what others call ------------------------------------------------------------------ */
+
+const kernel_variant *part_find_variant(const kernel_table &table, const char *const *names,
+                                        int most, kernel_dtype dtype, const void *args)
+{
+    return find(table, {names, most}, dtype, args);
+}
 
 bool part_attends_on_tensor_cores(const attention_forward_args &args)
 {

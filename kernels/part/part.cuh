@@ -26,6 +26,11 @@ extern const part_way_cuda part_best_cuda;    /* the fastest of each */
 bool part_attends_on_tensor_cores(const attention_forward_args &args);
 bool part_attends_on_tensor_cores(const attention_backward_args &args);
 
+/* The first of at most `most` names, up to a NULL, whose row of the table takes the
+ * arguments on this device; NULL where none does. */
+const kernel_variant *part_find_variant(const kernel_table &table, const char *const *names,
+                                        int most, kernel_dtype dtype, const void *args);
+
 /* Of a part: a plan, another operation's variant and its state, or nothing. */
 struct part_tool {
     linear_plan plan;

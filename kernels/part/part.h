@@ -50,9 +50,10 @@ typedef struct part_input_gradient {
     void *x_gradient, *pre_bias_gradient;
 } part_input_gradient;
 
+/* residual, [out, in], is added to weight_gradient and may be it; NULL: none. */
 typedef struct part_weight_gradient {
     part_layer layer;
-    const void *x, *y_gradient;
+    const void *x, *y_gradient, *residual;
     void *weight_gradient, *bias_gradient; /* the latter NULL where not wanted */
 } part_weight_gradient;
 
@@ -77,7 +78,7 @@ typedef struct part_args {
     kernel_dtype dtype;
     int with_bias;     /* of PART_LINEAR, and of PART_WEIGHT_GRADIENT its gradient */
     int with_gelu;     /* PART_LINEAR: y is GELU of it; PART_INPUT_GRADIENT: x was */
-    int with_residual; /* added to y, or in PART_NORM_GRADIENT to dx */
+    int with_residual; /* added to y, in PART_NORM_GRADIENT to dx, or to weight_gradient */
     union {
         norm_forward_args norm;
         norm_backward_args norm_gradient;

@@ -116,6 +116,9 @@ everything_but_the_sanitizer() {
     verifies "block at odd shapes" "$build/block" $all \
         --shape 'b=1 t=1 d=64 h=1 ff=64; b=2 t=127 d=128 h=2 ff=256; b=1 t=129 d=160 h=2 ff=320;
                  b=1 t=65 d=34 h=2 ff=70'
+    verifies "model at odd shapes" "$build/model" $all \
+        --shape 'b=1 t=1 d=8 h=1 ff=8 l=1 v=9 tied=0; b=2 t=33 d=128 h=2 ff=256 l=2 v=1001 tied=1;
+                 b=3 t=65 d=160 h=2 ff=320 l=3 v=257 tied=0'
     verifies "ceilings at odd shapes" "$build/ceilings" $all --shape 'words=1000003 m=130 n=70 k=33'
 
     "$build/tests/guards" --timeout 1 --quiet --csv "$work/guards.csv" > "$work/log" 2>&1
@@ -183,6 +186,7 @@ sanitize() { # sanitize SUITE
     optimizer) sanitizes optimizer "$build/optimizer" --shape 'd=31 ff=33 l=1 v=101 t=9' ;;
     ffn) sanitizes ffn "$build/ffn" --shape 'n=33 d=31 ff=65' ;;
     block) sanitize_block ;;
+    model) sanitizes model "$build/model" --shape 'b=1 t=17 d=62 h=2 ff=65 l=2 v=50 tied=1' ;;
     ceilings) sanitizes ceilings "$build/ceilings" --shape 'words=100003 m=0 n=0 k=0' ;;
     *) echo "run.sh: no suite '$1'" >&2; exit 2 ;;
     esac
@@ -190,7 +194,7 @@ sanitize() { # sanitize SUITE
 
 [ -n "${SANITIZE:-}" ] || everything_but_the_sanitizer
 if command -v compute-sanitizer > /dev/null; then
-    for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block ceilings}; do
+    for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block model ceilings}; do
         sanitize "$suite"
     done
 elif [ -n "${SANITIZE:-}" ]; then

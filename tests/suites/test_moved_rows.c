@@ -16,6 +16,7 @@
 #include "../../kernels/ffn/ffn.h"
 #include "../../kernels/loss/loss.h"
 #include "../../kernels/memcpy/memcpy.h"
+#include "../../kernels/model/model.h"
 #include "../../kernels/norm/norm.h"
 #include "../../kernels/optimizer/optimizer.h"
 
@@ -45,6 +46,7 @@ static kernel_table turned(const kernel_table *table)
 #define loss_backward_cpu turned(&loss_backward_cpu)
 #define loss_forward_backward_cpu turned(&loss_forward_backward_cpu)
 #define memcpy_copy_cpu turned(&memcpy_copy_cpu)
+#define model_cpu turned(&model_cpu)
 #define norm_forward_cpu turned(&norm_forward_cpu)
 #define norm_backward_cpu turned(&norm_backward_cpu)
 #define optimizer_adamw_cpu turned(&optimizer_adamw_cpu)

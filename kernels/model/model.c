@@ -1,0 +1,168 @@
+/*
+ * model.c - a model's step on the host: three variants that run the ops of
+ * ops.c one after the other.
+ *
+ * 1. unfused    naive parts: those of block.c's variant of that name, and the
+ *               simplest of the others
+ * 2. best       the best parts of this machine
+ * 3. recompute  best, for args that say that activations are recomputed: less
+ *               memory for a third more products
+ *
+ * All are bound by the products' arithmetic. One thread.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+
+#include "../common/element.h"
+#include "../part/run.h"
+
+/* ---- how ops are done ------------------------------------------------------------------ */
+
+typedef struct model_way {
+    const part_way_cpu *parts;
+    const char *embedding, *embedding_gradient, *loss, *loss_gradient, *clip, *adamw;
+} model_way;
+
+static const model_way unfused_way = {&part_unfused_cpu, "naive", "scatter",   "naive",
+                                      "naive",           "per_tensor", "per_tensor"};
+static const model_way best_way = {&part_best_cpu, "vectorized", "sorted", "fused",
+                                   "fused_one_pass", "fused", "fused"};
+
+block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
+{
+    block_shape block = model_block_shape(shape);
+    (void)dtype, (void)adapts;
+    return block_own_layout(&block);
+}
+
+/* The variant of another operation that does the op; NULL for what is done here. */
+static const kernel_variant *variant_of(const model_op *op, const model_way *way)
+{
+    switch (op->kind) {
+    case MODEL_OP_EMBEDDING: return kernel_find(&embedding_forward_cpu, way->embedding);
+    case MODEL_OP_EMBEDDING_GRADIENT:
+        return kernel_find(&embedding_backward_cpu, way->embedding_gradient);
+    case MODEL_OP_LOSS: return kernel_find(&loss_forward_cpu, way->loss);
+    case MODEL_OP_LOSS_GRADIENT:
+        return kernel_find(&loss_forward_backward_cpu, way->loss_gradient);
+    case MODEL_OP_CLIP: return kernel_find(&optimizer_clip_norm_cpu, way->clip);
+    case MODEL_OP_ADAMW: return kernel_find(&optimizer_adamw_cpu, way->adamw);
+    case MODEL_OP_PART:
+    case MODEL_OP_MEAN: break;
+    }
+    return NULL;
+}
+
+static void run_mean(const model_mean *m)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < m->count; i++) sum += (double)m->values[i];
+    *m->mean = (float)(sum / (double)m->count);
+}
+
+static int run_op(const model_op *op, const model_way *way, void *workspace)
+{
+    const kernel_variant *variant = variant_of(op, way);
+    if (op->kind == MODEL_OP_PART) return part_run_cpu(&op->as.part, way->parts, workspace);
+    if (variant) return variant->run(&op->as, workspace, NULL, NULL);
+    run_mean(&op->as.mean);
+    return KERNEL_OK;
+}
+
+static size_t workspace_of(const model_op *op, const model_way *way)
+{
+    const kernel_variant *variant = variant_of(op, way);
+    if (op->kind == MODEL_OP_PART) return part_workspace_bytes_cpu(&op->as.part, way->parts);
+    return variant && variant->workspace_bytes ? variant->workspace_bytes(&op->as) : 0;
+}
+
+/* ---- variants ----------------------------------------------------------------------------- */
+
+static int takes(const model_args *a)
+{
+    return element_takes(a->dtype) && !a->layout.in_place &&
+           a->layout.head_dim * a->shape.heads == a->shape.width;
+}
+
+static size_t workspace_bytes(const void *args, const model_way *way)
+{
+    model_ops ops;
+    size_t most = 0;
+    if (!takes(args) || model_ops_create(args, &ops)) return 0;
+    for (int64_t i = 0; i < ops.count; i++) {
+        size_t bytes = workspace_of(&ops.list[i], way);
+        if (bytes > most) most = bytes;
+    }
+    model_ops_destroy(&ops);
+    return most;
+}
+
+static size_t unfused_workspace(const void *args)
+{
+    return workspace_bytes(args, &unfused_way);
+}
+
+static size_t best_workspace(const void *args)
+{
+    return workspace_bytes(args, &best_way);
+}
+
+static int prepare(const void *args, void **state)
+{
+    model_ops *ops = malloc(sizeof *ops);
+    int error = !ops            ? KERNEL_ERROR_MEMORY
+                : !takes(args) ? KERNEL_ERROR_ARGUMENT
+                                : model_ops_create(args, ops);
+    if (error)
+        free(ops);
+    else
+        *state = ops;
+    return error;
+}
+
+static void release(void *state)
+{
+    model_ops_destroy(state);
+    free(state);
+}
+
+/* The settings may have changed since the list was made. */
+static int run(const model_args *a, const model_ops *ops, const model_way *way, void *workspace)
+{
+    int error = KERNEL_OK;
+    for (int64_t i = 0; i < ops->count && !error; i++) {
+        model_op op = ops->list[i];
+        if (op.kind == MODEL_OP_ADAMW) op.as.adamw.settings = a->settings;
+        error = run_op(&op, way, workspace);
+    }
+    return error;
+}
+
+static int run_unfused(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return run(args, state, &unfused_way, workspace);
+}
+
+static int run_best(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return run(args, state, &best_way, workspace);
+}
+
+enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
+
+/* Not deterministic: a step changes what it starts from. */
+static const kernel_variant rows[] = {
+    {.name = "unfused", .note = "the simplest of every operation", .dtypes = CPU_DTYPES,
+     .workspace_bytes = unfused_workspace, .prepare = prepare, .release = release,
+     .run = run_unfused},
+    {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
+     .workspace_bytes = best_workspace, .prepare = prepare, .release = release, .run = run_best},
+    {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
+     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = prepare,
+     .release = release, .run = run_best},
+};
+
+const kernel_table model_cpu = {rows, sizeof rows / sizeof *rows};

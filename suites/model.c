@@ -1,0 +1,151 @@
+/*
+ * model.c - the training step's suite: a GPT's forward pass, forward with loss,
+ * backward and whole step, at the five sizes and at GPT-2's own shape.
+ *
+ * The learning rate of a measured step is 0: each sample then does the same work
+ * on the same numbers, AdamW's included, and what the last one left is what the
+ * oracle expects of the first. Updates that move are checked apart.
+ */
+#include "model_suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A size by name, as it is written in params. The larger ones leave out `unfused`:
+ * it would take most of the suite's time and teach nothing new. */
+typedef struct named_shape {
+    const char *name;
+    model_shape shape;
+    int with_unfused;
+} named_shape;
+
+/* Tables of a vocabulary that is no multiple of 8 are padded to one of 128, as
+ * the products like it: GPT-2's 50,257 to 50,304. */
+static int64_t padded(int64_t vocabulary)
+{
+    return vocabulary % 8 ? (vocabulary + 127) / 128 * 128 : vocabulary;
+}
+
+static model_shape shape_of(const suite_model *m, int64_t batch, int64_t tokens,
+                            int64_t vocabulary, int tied)
+{
+    return (model_shape){batch, tokens, m->d_model, m->heads, m->d_ff, m->layers, vocabulary,
+                         padded(vocabulary), tied};
+}
+
+/* ---- queueing ------------------------------------------------------------------------- */
+
+static void describe(char *params, size_t room, const named_shape *n)
+{
+    const model_shape *s = &n->shape;
+    snprintf(params, room, "size=%s b=%lld t=%lld d=%lld h=%lld ff=%lld l=%lld v=%lld tied=%d",
+             n->name, (long long)s->batch, (long long)s->tokens, (long long)s->width,
+             (long long)s->heads, (long long)s->hidden, (long long)s->layers,
+             (long long)s->vocabulary, s->tied);
+}
+
+static model_args args_of(const model_shape *shape, kernel_dtype dtype, unsigned phases)
+{
+    model_args args = {.shape = *shape, .dtype = dtype, .phases = phases,
+                       .components = MODEL_ALL, .max_norm = 1};
+    args.keeps = (phases & (MODEL_BACKWARD | MODEL_UPDATE)) != 0;
+    args.settings = (optimizer_adamw){0, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
+    return args;
+}
+
+enum { MOST_ROWS = 8 };
+
+/* A table's rows; of a pass that keeps nothing, which has nothing to run again,
+ * without `recompute`. */
+static kernel_table rows_for(kernel_table table, const named_shape *n, int keeps,
+                             kernel_variant room[MOST_ROWS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table.count && count < MOST_ROWS; i++) {
+        const char *name = table.rows[i].name;
+        int is_left_out = (!keeps && !strcmp(name, "recompute")) ||
+                          (!n->with_unfused && !strcmp(name, "unfused"));
+        if (!is_left_out) room[count++] = table.rows[i];
+    }
+    return (kernel_table){room, count};
+}
+
+/* What the cases of a pass share. */
+typedef struct pass {
+    unsigned phases;
+    suite_operation operation;
+    kernel_variant cpu[MOST_ROWS], cuda[MOST_ROWS];
+} pass;
+
+static pass passes[] = {
+    {.phases = MODEL_FORWARD, .operation.name = "model.forward"},
+    {.phases = MODEL_FORWARD | MODEL_LOSS, .operation.name = "model.forward_loss"},
+    {.phases = MODEL_BACKWARD, .operation.name = "model.backward"},
+    {.phases = MODEL_STEP, .operation.name = "model.step"},
+};
+enum { PASSES = sizeof passes / sizeof *passes };
+
+static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass *p)
+{
+    model_args args = args_of(&n->shape, dtype, p->phases);
+    suite_operation *operation = &p->operation;
+    char params[192];
+    operation->cpu = rows_for(model_cpu, n, args.keeps, p->cpu);
+    operation->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda);
+    operation->args_bytes = sizeof args;
+    operation->build = model_build;
+    operation->verify = model_verify;
+    describe(params, sizeof params, n);
+    suite_queue(s, operation, dtype, params, &args, model_bytes(&n->shape, dtype, p->phases),
+                model_flops(&n->shape, p->phases));
+}
+
+static void queue_size(suite *s, const named_shape *n)
+{
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[p]);
+}
+
+static void queue_defaults(suite *s)
+{
+    static const named_shape tiny = {"tiny", {2, 32, 64, 2, 256, 2, 256, 256, 0}, 1};
+    named_shape gpt2 = {"gpt2", shape_of(&suite_models[0], 4, 1024, 50257, 1), 1};
+    if (!gpubench_is_cuda(s->bench)) {
+        queue_size(s, &tiny);
+        return;
+    }
+    for (size_t i = 0; i < SUITE_MODEL_COUNT; i++) {
+        const suite_model *m = &suite_models[i];
+        named_shape one = {m->name, shape_of(m, 4, 128, 10000, 0), i == 0};
+        queue_size(s, &one);
+    }
+    queue_size(s, &gpt2);
+    gpt2.shape.tokens = 128;
+    queue_size(s, &gpt2);
+}
+
+static void queue_given(suite *s, const int64_t *values)
+{
+    named_shape given = {"given",
+                         {values[0], values[1], values[2], values[3], values[4], values[5],
+                          values[6], padded(values[6]), values[7] != 0},
+                         1};
+    if (!model_is_valid(&given.shape) || values[7] > 1)
+        gpubench_usage_error(s->bench, "--shape: b, t, d, h, ff, l and v must be at least 1, h "
+                                       "must divide d, and tied is 0 or 1");
+    else
+        queue_size(s, &given);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const keys[] = {"b", "t", "d", "h", "ff", "l", "v", "tied"};
+    suite s = suite_open("model",
+                         "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of the "
+                         "defaults",
+                         argc, argv);
+    if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
+        queue_defaults(&s);
+    return suite_close(&s);
+}

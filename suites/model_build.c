@@ -1,0 +1,128 @@
+/*
+ * model_build.c - memory for the model's cases and what they start from.
+ */
+#include "model_suite.h"
+
+#include "../kernels/common/random.h"
+#include "../kernels/common/tokens.h"
+#include "once.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- inputs -------------------------------------------------------------------------- */
+
+#if GPUBENCH_CUDA
+static int fill_device(void *data, kernel_dtype dtype, int64_t count, float mean, float stddev,
+                       uint64_t seed)
+{
+    return random_normal_cuda(data, dtype, count, mean, stddev, seed, NULL);
+}
+#endif
+
+static model_fill_function *filler_of(const gpubench *bench)
+{
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench)) return fill_device;
+#endif
+    (void)bench;
+    return random_normal_cpu;
+}
+
+/* Each sequence's targets are its tokens, one further on. */
+static int fill_tokens(gpubench *bench, const model_args *a, const model_plan *plan)
+{
+    int64_t n = model_rows(&a->shape), t = a->shape.tokens;
+    int32_t *text = malloc((size_t)(n + a->shape.batch) * sizeof *text);
+    int32_t *rows = malloc(2 * (size_t)n * sizeof *rows);
+    int code = text && rows ? tokens_fill(text, n + a->shape.batch, a->shape.vocabulary,
+                                          TOKENS_ZIPF, gpubench_seed(bench))
+                            : KERNEL_ERROR_MEMORY;
+    for (int64_t i = 0; i < n && code == 0; i++) {
+        rows[i] = text[i + i / t];
+        rows[n + i] = text[i + i / t + 1];
+    }
+    if (code == 0)
+        code = gpubench_copy(bench, model_memory(a, plan, MODEL_TOKENS), rows,
+                             (size_t)n * sizeof *rows);
+    if (code == 0)
+        code = gpubench_copy(bench, model_memory(a, plan, MODEL_TARGETS), rows + n,
+                             (size_t)n * sizeof *rows);
+    free(text);
+    free(rows);
+    return code;
+}
+
+/* ---- outputs --------------------------------------------------------------------------- */
+
+/* Whether every sample of a case writes the buffer before it reads it. */
+static int is_written(const model_args *a, model_buffer buffer)
+{
+    if (a->components != MODEL_ALL) return 0;
+    if (buffer >= MODEL_STREAM && buffer <= MODEL_LOGITS) return (a->phases & MODEL_FORWARD) != 0;
+    if (buffer == MODEL_LOSSES || buffer == MODEL_LOGIT_GRADIENTS)
+        return (a->phases & MODEL_LOSS) != 0;
+    if (buffer == MODEL_GRADIENTS || buffer > MODEL_LOGIT_GRADIENTS)
+        return (a->phases & MODEL_BACKWARD) != 0;
+    return 0;
+}
+
+static int name_outputs(gpubench *bench, const model_args *a, const model_plan *plan)
+{
+    int code = 0;
+    for (int i = 0; i < MODEL_BUFFERS && code == 0; i++) {
+        void *memory = model_memory(a, plan, (model_buffer)i);
+        if (memory && is_written(a, (model_buffer)i))
+            code = gpubench_output(bench, memory, (size_t)plan->bytes[i]);
+    }
+    return code;
+}
+
+/* ---- building -------------------------------------------------------------------------- */
+
+kernel_table model_suite_table(const gpubench *bench)
+{
+    return gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(model_cuda) : model_cpu;
+}
+
+static block_layout layout_of(const gpubench *bench, const model_args *a, const char *variant)
+{
+    int adapts = strcmp(variant, "unfused") != 0;
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench)) return model_layout_cuda(&a->shape, a->dtype, adapts);
+#endif
+    (void)bench;
+    return model_layout_cpu(&a->shape, a->dtype, adapts);
+}
+
+/* Runs what the case finds done: all phases up to its last where it has some of
+ * the components only, else those before its first. */
+static int run_before(suite_case *c, gpubench *bench)
+{
+    model_args before = *(const model_args *)c->args;
+    kernel_table table = model_suite_table(bench);
+    const char *name = strcmp(c->variant->name, "graph") ? c->variant->name : "best";
+    unsigned first = before.phases & (~before.phases + 1);
+    before.phases = before.components != MODEL_ALL ? before.phases | (first - 1) : first - 1;
+    before.components = MODEL_ALL;
+    return before.phases ? suite_run_named(bench, &table, name, &before) : 0;
+}
+
+/* One allocation, so that the bytes of one that does not fit are those of all. */
+int model_build(suite_case *c, gpubench *bench)
+{
+    model_args *a = c->args;
+    model_plan plan;
+    int code;
+    a->recomputes = a->keeps && !strcmp(c->variant->name, "recompute");
+    a->layout = layout_of(bench, a, c->variant->name);
+    plan = model_plan_of(a);
+    a->memory = plan.total > SIZE_MAX
+                    ? NULL
+                    : gpubench_alloc(bench, (size_t)plan.total, GPUBENCH_DEVICE);
+    if (!a->memory) return GPUBENCH_OOM;
+    code = model_fill(a, filler_of(bench), gpubench_seed(bench));
+    if (code == 0) code = fill_tokens(bench, a, &plan);
+    if (code == 0) code = run_before(c, bench);
+    return code ? code : name_outputs(bench, a, &plan);
+}

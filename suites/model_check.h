@@ -1,0 +1,25 @@
+/*
+ * model_check.h - what model_check.c has of model_check_update.c. Like the
+ * checks of part_check.h, these do nothing once c->code is set.
+ */
+#ifndef MODEL_CHECK_H
+#define MODEL_CHECK_H
+
+#include "../kernels/common/oracle.h"
+#include "model_suite.h"
+#include "part_check.h"
+
+#include "../kernels/common/convert.h"
+
+/* Sampled rows of both tables' gradients; the token table's includes the head's
+ * where they are one. */
+void model_check_tables(part_checker *c, const model_args *a, const embedding_backward_args *e);
+
+/* The norm of all gradients, and the scale that follows. */
+void model_check_clip(part_checker *c, const optimizer_clip_args *clip);
+
+/* The moments as any number of steps with the same gradient leave them; then a
+ * step that moves the parameters, run once on a table's `best`. */
+void model_check_adamw(part_checker *c, const model_args *a, const optimizer_adamw_args *step);
+
+#endif

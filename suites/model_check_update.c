@@ -1,0 +1,237 @@
+/*
+ * model_check_update.c - checks of the tables' gradients, of the norm and of
+ * AdamW: see model_check.h.
+ */
+#include "model_check.h"
+
+#include "once.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the tables' gradients --------------------------------------------------------------- */
+
+enum { GRADIENT_ROWS = 64 };
+
+static int32_t *get_tokens(part_checker *c, const int32_t *tokens, int64_t count)
+{
+    int32_t *copy = part_check_room(c, count, sizeof *copy);
+    if (c->code == 0)
+        c->code = gpubench_copy(c->bench, copy, tokens, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+/* Adds the head's share: logits' gradient^T final, of the sampled rows. */
+static void add_head(part_checker *c, const model_args *a, const part_sample *rows, double *sums)
+{
+    model_plan plan = model_plan_of(a);
+    const void *gradients = model_memory(a, &plan, MODEL_LOGIT_GRADIENTS);
+    const void *final = model_memory(a, &plan, MODEL_FINAL);
+    int64_t n = model_rows(&a->shape), w = a->shape.width, classes = a->shape.table_rows;
+    for (int64_t row = 0; row < n && c->code == 0; row += GRADIENT_ROWS) {
+        int64_t count = n - row < GRADIENT_ROWS ? n - row : GRADIENT_ROWS;
+        float *dy = part_check_get(c, gradients, row * classes, count * classes);
+        float *x = part_check_get(c, final, row * w, count * w);
+        for (int64_t i = 0; i < count * rows->count && c->code == 0; i++) {
+            int64_t line = i / rows->count, which = i % rows->count;
+            oracle_add_scaled(w, (double)dy[line * classes + rows->at[which]], x + line * w,
+                              sums + which * w);
+        }
+        free(dy);
+        free(x);
+    }
+}
+
+static void compare_rows(part_checker *c, const void *table, const part_sample *rows,
+                         int64_t width, const double *sums, int64_t table_rows)
+{
+    suite_error error = {0, 0};
+    for (int64_t i = 0; i < rows->count; i++)
+        part_check_compare(c, table, rows->at[i] * width, width, sums + i * width, &error);
+    part_check_judge(c, &error, 2); /* a shared table is rounded twice */
+    part_check_written(c, table, table_rows * width);
+}
+
+void model_check_tables(part_checker *c, const model_args *a, const embedding_backward_args *e)
+{
+    int64_t n = e->shape.rows, w = e->shape.columns;
+    part_sample rows = part_sample_of(c, a->shape.vocabulary);
+    part_sample places = part_sample_of(c, e->shape.context);
+    int32_t *tokens = get_tokens(c, e->tokens, n);
+    float *dout = part_check_get(c, e->dout, 0, n * w);
+    double *sums = part_check_doubles(c, PART_CHECK_ROWS * w);
+    double *place_sums = part_check_doubles(c, PART_CHECK_ROWS * w);
+    if (c->code == 0) rows.at[rows.count - 1] = tokens[0]; /* one that has a gradient */
+    if (c->code == 0) {
+        embedding_backward_tokens_reference(&e->shape, tokens, dout, rows.at, rows.count, sums);
+        embedding_backward_positions_reference(&e->shape, dout, places.at, places.count,
+                                               place_sums);
+    }
+    if (a->shape.tied) add_head(c, a, &rows, sums);
+    compare_rows(c, e->dtoken_table, &rows, w, sums, a->shape.table_rows);
+    compare_rows(c, e->dposition_table, &places, w, place_sums, e->shape.context);
+    free(tokens);
+    free(dout);
+    free(sums);
+    free(place_sums);
+}
+
+/* ---- clipping ---------------------------------------------------------------------------- */
+
+/* The sum of squares, over ranges that are looked at on several threads. */
+typedef struct square_sum {
+    kernel_dtype dtype;
+    pthread_mutex_t lock;
+    double sum;
+} square_sum;
+
+static void add_squares(void *context, const void *raw, int64_t at, int64_t count)
+{
+    enum { PIECE = 1024 };
+    square_sum *total = context;
+    float piece[PIECE];
+    double sum = 0;
+    (void)at;
+    for (int64_t i = 0; i < count; i += PIECE) {
+        int64_t now = count - i < PIECE ? count - i : PIECE;
+        kernel_to_f32((const char *)raw + (size_t)i * kernel_dtype_bytes(total->dtype),
+                      total->dtype, now, piece);
+        sum += optimizer_square_sum_reference(now, piece);
+    }
+    pthread_mutex_lock(&total->lock);
+    total->sum += sum;
+    pthread_mutex_unlock(&total->lock);
+}
+
+void model_check_clip(part_checker *c, const optimizer_clip_args *clip)
+{
+    square_sum total = {clip->dtype, PTHREAD_MUTEX_INITIALIZER, 0};
+    suite_error norm_error = {0, 0}, scale_error = {0, 0};
+    double norm, scale;
+    for (int64_t i = 0; i < clip->list.count && c->code == 0; i++)
+        c->code = suite_look_at(c->bench, clip->list.tensors[i].gradient, clip->dtype, 0,
+                                clip->list.tensors[i].count, add_squares, &total);
+    norm = sqrt(total.sum);
+    scale = optimizer_clip_scale_reference(norm, (double)clip->max_norm);
+    part_check_compare_f32(c, clip->norm, 0, 1, &norm, &norm_error);
+    part_check_compare_f32(c, clip->scale, 0, 1, &scale, &scale_error);
+    part_check_judge_f32(c, &norm_error, 1);
+    part_check_judge_f32(c, &scale_error, 1);
+}
+
+/* ---- AdamW -------------------------------------------------------------------------------- */
+
+enum { LOOKED_AT = 2048 }; /* elements of a tensor */
+
+/* The first elements of a tensor: f32 copies. */
+typedef struct tensor_look {
+    int64_t count;
+    float *gradient, *value, *first, *second;
+} tensor_look;
+
+static const void *master_of(const optimizer_tensor *t)
+{
+    return t->master ? t->master : t->parameter;
+}
+
+static tensor_look look_at(part_checker *c, const optimizer_tensor *t)
+{
+    tensor_look look = {.count = t->count < LOOKED_AT ? t->count : LOOKED_AT};
+    look.gradient = part_check_get(c, t->gradient, 0, look.count);
+    look.value = part_check_get_f32(c, master_of(t), 0, look.count);
+    look.first = part_check_get_f32(c, t->first, 0, look.count);
+    look.second = part_check_get_f32(c, t->second, 0, look.count);
+    return look;
+}
+
+static void forget(tensor_look *look)
+{
+    free(look->gradient), free(look->value), free(look->first), free(look->second);
+}
+
+/* n steps with one gradient g leave m = (1 - beta1^n) g and v = (1 - beta2^n) g^2:
+ * all elements have the same two factors, from 1 - beta on to 1. */
+static void check_moments(part_checker *c, const tensor_look *look, double scale)
+{
+    double mg = 0, gg = 0, vq = 0, qq = 0;
+    double *expected = part_check_doubles(c, 2 * look->count);
+    suite_error first = {0, 0}, second = {0, 0};
+    if (c->code != 0) return;
+    for (int64_t i = 0; i < look->count; i++) {
+        double g = scale * (double)look->gradient[i], q = g * g;
+        mg += g * (double)look->first[i], gg += g * g;
+        vq += q * (double)look->second[i], qq += q * q;
+    }
+    for (int64_t i = 0; i < look->count && gg > 0 && qq > 0; i++) {
+        double g = scale * (double)look->gradient[i];
+        expected[i] = mg / gg * g;
+        expected[look->count + i] = vq / qq * g * g;
+    }
+    suite_compare(&first, look->first, expected, look->count);
+    suite_compare(&second, look->second, expected + look->count, look->count);
+    free(expected);
+    part_check_judge_f32(c, &first, 10); /* sums of many steps, each rounded */
+    part_check_judge_f32(c, &second, 10);
+    if (c->code == 0 && gg > 0 && !(mg / gg > 0.09 && mg / gg < 1.001))
+        c->code = gpubench_fail(c->bench, GPUBENCH_MISMATCH, "first moments are %g gradients",
+                                mg / gg);
+}
+
+/* The look before a step against the tensor after it. */
+static void check_step(part_checker *c, const optimizer_adamw *settings, double scale,
+                        const tensor_look *look, const optimizer_tensor *t)
+{
+    double *value = part_check_doubles(c, 3 * look->count);
+    double *first = value + look->count, *second = first + look->count;
+    suite_error errors[3] = {{0, 0}, {0, 0}, {0, 0}};
+    for (int64_t i = 0; i < look->count && c->code == 0; i++) {
+        value[i] = (double)look->value[i];
+        first[i] = (double)look->first[i];
+        second[i] = (double)look->second[i];
+    }
+    if (c->code == 0)
+        optimizer_adamw_reference(settings, scale, look->count, look->gradient, value, first,
+                                  second);
+    part_check_compare_f32(c, master_of(t), 0, look->count, value, &errors[0]);
+    part_check_compare_f32(c, t->first, 0, look->count, first, &errors[1]);
+    part_check_compare_f32(c, t->second, 0, look->count, second, &errors[2]);
+    if (t->master) {
+        suite_error rounded = {0, 0};
+        part_check_compare(c, t->parameter, 0, look->count, value, &rounded);
+        part_check_judge(c, &rounded, 1);
+    }
+    free(value);
+    for (int i = 0; i < 3; i++) part_check_judge_f32(c, &errors[i], 1);
+}
+
+/* Runs clipping and AdamW once, with a learning rate. */
+static void step_once(part_checker *c, model_args *moving)
+{
+    kernel_table table = model_suite_table(c->bench);
+    moving->phases = MODEL_UPDATE;
+    moving->components = MODEL_ALL;
+    moving->settings.learning_rate = 1e-3f;
+    if (c->code == 0) c->code = suite_run_named(c->bench, &table, "best", moving);
+}
+
+void model_check_adamw(part_checker *c, const model_args *a, const optimizer_adamw_args *step)
+{
+    model_args moving = *a;
+    part_sample which = part_sample_of(c, step->list.count);
+    tensor_look looks[PART_CHECK_ROWS];
+    float *scale = part_check_get_f32(c, step->gradient_scale, 0, 1);
+    for (int64_t i = 0; i < which.count; i++) {
+        looks[i] = look_at(c, &step->list.tensors[which.at[i]]);
+        if (c->code == 0) check_moments(c, &looks[i], (double)*scale);
+    }
+    step_once(c, &moving);
+    for (int64_t i = 0; i < which.count; i++) {
+        if (c->code == 0)
+            check_step(c, &moving.settings, (double)*scale, &looks[i],
+                        &step->list.tensors[which.at[i]]);
+        forget(&looks[i]);
+    }
+    free(scale);
+}
