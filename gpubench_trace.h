@@ -409,7 +409,7 @@ static void gpt_add_set(const CUpti_ActivityMemset4 *record)
 static void gpt_add_record(const CUpti_Activity *record)
 {
     gpt_event *event;
-    switch (record->kind) {
+    switch ((int)record->kind) { /* of many kinds, those that were asked for */
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const CUpti_ActivityKernel10 *kernel = (const CUpti_ActivityKernel10 *)(const void *)record;
         if ((event = gpt_add_kernel(kernel))) {
