@@ -254,6 +254,20 @@ const char *gpubench_text(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
 
+/* Calls use for every output of the case: what it has from gpubench_alloc as
+ * GPUBENCH_OUTPUT, the last one first, then what gpubench_output named. Ends at the
+ * first code other than 0 that use gives, and returns that. */
+int gpubench_for_each_output(gpubench *bench,
+                             int (*use)(void *context, void *memory, size_t bytes), void *context);
+
+/* Waits until the device has done all that was enqueued, as verify must that calls
+ * run once more. 0 or the error that shows then. */
+int gpubench_finish(gpubench *bench);
+
+/* gpubench_alloc, but the memory is no case's: it lives until gpubench_close, and
+ * what is written beside it is not found. For what many cases use in turn. */
+void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind);
+
 /* gpubench_keep(value): a host function's result counts as used. A compiler
  * removes work whose result nobody sees, and what is left measures nothing. Of
  * a pointer (or an array), all memory that was written counts as used. value is
@@ -276,6 +290,9 @@ uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
 void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
+
+/* Says something on standard error behind the program's name, unless --quiet. */
+void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
 /* ---- results ---- */
 
@@ -335,6 +352,18 @@ void gpubench_format_number(double value, char *text);
  * only. 0, or -1 if it is anything else or does not fit. */
 int gpubench_parse_number(const char *text, double *value);
 int gpubench_parse_count(const char *text, uint64_t *value);
+
+/* 0 for infinities and NaNs. By bits, because with -ffast-math compilers take
+ * comparisons with NaN for constants. */
+int gpubench_is_finite(double value);
+
+/* The square root without libm: NaN of a NaN and of what is below 0, with
+ * -ffast-math too. */
+double gpubench_sqrt(double x);
+
+/* splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+ * generators", 2014): one step of a generator whose whole state is one word. */
+uint64_t gpubench_random_word(uint64_t *state);
 
 #ifdef __cplusplus
 }
@@ -707,7 +736,7 @@ static uint64_t gpb_magnitude(double value)
 
 #define GPB_INFINITY_BITS ((uint64_t)0x7ff << 52)
 
-static int gpb_is_finite(double value)
+int gpubench_is_finite(double value)
 {
     return gpb_magnitude(value) < GPB_INFINITY_BITS;
 }
@@ -722,14 +751,14 @@ static double gpb_nan(void)
 
 /* Newton's iteration from above: the header must not make its users link libm.
  * Infinity is its own root, NaN and what is below 0 have none. */
-static double gpb_sqrt(double x)
+double gpubench_sqrt(double x)
 {
     double root = x > 1 ? x : 1;
     if (gpb_magnitude(x) == 0)
         return 0;
     if (gpb_magnitude(x) > GPB_INFINITY_BITS || x < 0)
         return gpb_nan();
-    if (!gpb_is_finite(x))
+    if (!gpubench_is_finite(x))
         return x;
     for (;;) {
         volatile double next = 0.5 * (root + x / root);
@@ -779,7 +808,7 @@ void gpubench_format_number(double value, char *text)
 {
     int digits;
     text[0] = '\0';
-    if (!gpb_is_finite(value))
+    if (!gpubench_is_finite(value))
         return;
     for (digits = 15; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -810,7 +839,7 @@ int gpubench_parse_number(const char *text, double *value)
     snprintf(local, sizeof local, "%.*s%s%s", (int)whole, text, text[whole] == '.' ? point : "",
              text + whole + (text[whole] == '.' ? 1 : 0));
     parsed = strtod(local, &end);
-    if (*end != '\0' || !gpb_is_finite(parsed))
+    if (*end != '\0' || !gpubench_is_finite(parsed))
         return -1;
     *value = parsed;
     return 0;
@@ -832,9 +861,7 @@ int gpubench_parse_count(const char *text, uint64_t *value)
     return 0;
 }
 
-/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014): one step of a generator
- * whose whole state is one word. */
-static uint64_t gpb_random(uint64_t *state)
+uint64_t gpubench_random_word(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -865,7 +892,7 @@ static void gpb_dependent_ranks(size_t count, double dependence, size_t *low, si
     size_t outside = 0; /* how many values may be left out on each side */
     if (count > 64 || dependence > 1) {
         /* 1.96 * sqrt(n) / 2, and a continuity correction */
-        double half_width = 0.98 * gpb_sqrt((double)count * dependence) - 0.5;
+        double half_width = 0.98 * gpubench_sqrt((double)count * dependence) - 0.5;
         outside = half_width < (double)count / 2 ? (size_t)((double)count / 2 - half_width) : 0;
     } else {
         double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
@@ -891,7 +918,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 {
     double sum = 0, squares = 0;
     size_t i, low, high;
-    for (i = 0; i < count && gpb_is_finite(samples[i]); i++)
+    for (i = 0; i < count && gpubench_is_finite(samples[i]); i++)
         continue;
     if (count == 0 || i < count)
         return -1;
@@ -902,7 +929,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
     out->mean = samples[0] + sum / (double)count;
     for (i = 0; i < count; i++)
         squares += (samples[i] - out->mean) * (samples[i] - out->mean);
-    out->stddev = count > 1 ? gpb_sqrt(squares / (double)(count - 1)) : 0;
+    out->stddev = count > 1 ? gpubench_sqrt(squares / (double)(count - 1)) : 0;
     out->min = samples[0];
     out->max = samples[count - 1];
     out->p5 = gpubench_quantile(samples, count, 0.05);
@@ -919,7 +946,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 
 static double gpb_dependence_around(double median, const double *samples, size_t count)
 {
-    size_t batches = (size_t)gpb_sqrt((double)count), length = count / batches, batch, i;
+    size_t batches = (size_t)gpubench_sqrt((double)count), length = count / batches, batch, i;
     double sum = 0, squares = 0, batch_squares = 0, mean, variance, dependence;
     if (count < 64)
         return 1;
@@ -1442,6 +1469,15 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...)
     bench->refused = 1;
 }
 
+void gpubench_note(const gpubench *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!bench->settings.quiet)
+        gpb_complain(bench, format, arguments);
+    va_end(arguments);
+}
+
 /* Appends a word; blanks inside become '_', because flags are separated by them. */
 static void gpb_add_flag(gpb_live *live, const char *word)
 {
@@ -1489,8 +1525,8 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 int gpubench_check(gpubench *bench, double error, double tolerance)
 {
     gpb_live *live = bench->current;
-    int error_is_one = gpb_is_finite(error) && error >= 0;
-    int tolerance_is_one = gpb_is_finite(tolerance) && tolerance >= 0;
+    int error_is_one = gpubench_is_finite(error) && error >= 0;
+    int tolerance_is_one = gpubench_is_finite(tolerance) && tolerance >= 0;
     int fine = error_is_one && tolerance_is_one && error <= tolerance;
     if (live && !live->check_failed &&
         (!fine || !live->checked || error * live->tolerance > live->max_error * tolerance)) {
@@ -1553,17 +1589,14 @@ static void gpb_note_starved(gpubench *bench, int code, size_t bytes)
                   (unsigned long long)bytes, (unsigned long long)live->free_bytes);
 }
 
-void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
+/* owner NULL: no case's, freed by gpubench_close. */
+static void *gpb_allocate(gpubench *bench, gpb_live *owner, size_t bytes, int kind)
 {
     const gpb_backend *backend = bench->backend;
     gpb_allocation *made;
     void *memory = NULL;
     unsigned char *base;
     int code = GPUBENCH_OOM;
-    if (!bench->current) {
-        gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
-        return NULL;
-    }
     if (bytes <= SIZE_MAX - 2 * GPB_GUARD_BYTES)
         code = backend->allocate(bytes + 2 * GPB_GUARD_BYTES, kind, &memory);
     base = (unsigned char *)memory;
@@ -1579,15 +1612,35 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
         return NULL;
     }
     made = (gpb_allocation *)gpb_must(calloc(1, sizeof *made));
-    made->owner = bench->current;
+    made->owner = owner;
     made->base = base;
     made->bytes = bytes;
     made->kind = kind;
     made->next = bench->allocations;
     bench->allocations = made;
-    if ((kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
-        bench->current->device_bytes += bytes;
     return base + GPB_GUARD_BYTES;
+}
+
+void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
+{
+    void *memory;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
+        return NULL;
+    }
+    memory = gpb_allocate(bench, bench->current, bytes, kind);
+    if (memory && (kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
+        bench->current->device_bytes += bytes;
+    return memory;
+}
+
+void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind)
+{
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_alloc_until_close outside a case's functions");
+        return NULL;
+    }
+    return gpb_allocate(bench, NULL, bytes, kind & ~GPUBENCH_OUTPUT);
 }
 
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
@@ -1609,6 +1662,26 @@ int gpubench_output(gpubench *bench, void *memory, size_t bytes)
     made->next = bench->outputs;
     bench->outputs = made;
     return GPUBENCH_OK;
+}
+
+int gpubench_for_each_output(gpubench *bench,
+                             int (*use)(void *context, void *memory, size_t bytes), void *context)
+{
+    const gpb_allocation *one;
+    const gpb_output_range *range;
+    int code = 0;
+    for (one = bench->allocations; one && code == 0; one = one->next)
+        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT))
+            code = use(context, one->base + GPB_GUARD_BYTES, one->bytes);
+    for (range = bench->outputs; range && code == 0; range = range->next)
+        if (range->owner == bench->current)
+            code = use(context, range->memory, range->bytes);
+    return code;
+}
+
+int gpubench_finish(gpubench *bench)
+{
+    return bench->backend->finish(bench);
 }
 
 /* Of a case whose work was not found there. */
@@ -1755,7 +1828,7 @@ static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
 static float gpb_random_element(uint64_t *state)
 {
     const double scale = 1.7320508075688772 / 65536; /* sqrt(3): one over the deviation */
-    uint64_t word = gpb_random(state);
+    uint64_t word = gpubench_random_word(state);
     int sum = (int)(word & 0xffff) + (int)(word >> 16 & 0xffff) + (int)(word >> 32 & 0xffff) +
               (int)(word >> 48);
     return (float)(scale * (sum - 2 * 0xffff));
@@ -1849,8 +1922,8 @@ int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count
     void *chunk;
     if (!type)
         return GPUBENCH_FAILED;
-    key = gpb_random(&key) + (bench->current ? bench->current->fills++ : bench->fills++);
-    state = gpb_random(&key);
+    key = gpubench_random_word(&key) + (bench->current ? bench->current->fills++ : bench->fills++);
+    state = gpubench_random_word(&key);
     chunk = gpb_new_chunk(type);
     for (begin = 0; begin < count && code == 0; begin += GPB_CHUNK) {
         size_t length = gpb_chunk(begin, count);
@@ -1888,7 +1961,7 @@ typedef struct gpb_comparison {
 static void gpb_compare_element(gpb_comparison *c, size_t at, double is, double should_be)
 {
     double difference = is - should_be, absolute = difference < 0 ? -difference : difference;
-    int broken = !gpb_is_finite(is) || !gpb_is_finite(should_be);
+    int broken = !gpubench_is_finite(is) || !gpubench_is_finite(should_be);
     if (c->broken)
         return;
     if (broken || absolute > c->worst) {
@@ -1907,14 +1980,14 @@ static double gpb_relative_error(const gpb_comparison *c)
     if (c->broken)
         return gpb_nan();
     if (c->reference2 > 0)
-        return gpb_sqrt(c->difference2 / c->reference2);
-    return c->difference2 > 0 ? gpb_sqrt(DBL_MAX) : 0;
+        return gpubench_sqrt(c->difference2 / c->reference2);
+    return c->difference2 > 0 ? gpubench_sqrt(DBL_MAX) : 0;
 }
 
 /* By bits, as what is compared may be a NaN where compilers believe in none. */
 static const char *gpb_number_text(double value, char *text)
 {
-    if (gpb_is_finite(value))
+    if (gpubench_is_finite(value))
         snprintf(text, 32, "%.6g", value);
     else
         snprintf(text, 32, "%s", gpb_magnitude(value) > GPB_INFINITY_BITS ? "nan" : "infinite");
@@ -5111,7 +5184,7 @@ static double gpb_time_left(double took_s, double done, double all, double under
 static void gpb_format_time_left(double seconds, char *text)
 {
     text[0] = '\0';
-    if (!gpb_is_finite(seconds) || seconds < 0)
+    if (!gpubench_is_finite(seconds) || seconds < 0)
         return;
     if (seconds < 99.5)
         snprintf(text, 32, ", %.0f s left", seconds);
@@ -6472,7 +6545,7 @@ static double gpb_exp2(double x)
     for (; x < 0; x++)
         power /= 2;
     for (i = 0; i < 52; i++) {
-        root = gpb_sqrt(root);
+        root = gpubench_sqrt(root);
         bit /= 2;
         if (x >= bit) {
             x -= bit;
@@ -7706,7 +7779,7 @@ static size_t *gpb_shuffle_groups(const gpubench *bench, size_t count)
     size_t *order = (size_t *)gpb_must(calloc(count + 1, sizeof *order));
     size_t i;
     for (i = 0; i < count; i++) {
-        size_t j = (size_t)(gpb_random(&state) % (i + 1));
+        size_t j = (size_t)(gpubench_random_word(&state) % (i + 1));
         order[i] = order[j];
         order[j] = bench->groups_done + i;
     }
@@ -7814,8 +7887,10 @@ static void gpb_free(gpubench *bench)
     }
     for (i = 0; i < bench->row_count; i++)
         gpb_free_row(&bench->rows[i]);
-    if (bench->device_open && !bench->lost)
+    if (bench->device_open && !bench->lost) {
+        gpb_release_memory(bench, NULL);
         bench->backend->close(bench);
+    }
     if (bench->has_filter)
         regfree(&bench->filter);
     gpb_index_free(&bench->item_keys);

@@ -59,7 +59,7 @@ BASELINES = read_baselines()
 def columns_of_the_header():
     """gpubench.h's, without the last, which it writes to no file."""
     with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
-        macro = re.search(r"#define GPB_COLUMNS\(X\)((?:.*\\\n)*.*)", file.read()).group(1)
+        macro = re.search(r"#define \w+_COLUMNS\(X\)((?:.*\\\n)*.*)", file.read()).group(1)
     names = re.findall(r"X\((\w+)\)", macro)
     assert names.pop() == "share_of_peak"
     return names
@@ -131,7 +131,7 @@ class AgainstTheSuites(unittest.TestCase):
 
     def test_settings_are_in_the_headers_words(self):
         with open(os.path.join(ROOT, "gpubench.h"), encoding="utf-8") as file:
-            function = re.search(r"void gpb_fill_settings(?:.*\n)*?}", file.read()).group(0)
+            function = re.search(r"void \w+_fill_settings(?:.*\n)*?}", file.read()).group(0)
         words = re.findall(r"([a-z-]+)=%", function)
         text = peers.settings_text(peers.Instrument(None, 0.5 / 100, 30, 1.0))
         # Only what differs from its default is said of the streams.

@@ -80,7 +80,7 @@ static int work(void *context, gpubench_stream stream)
     if (measured->current->mode == GPUBENCH_COLD && !measured->current->unswept)
         fake.now_ns += w->swept_ns;
     if (w->noise_ns > 0)
-        fake.now_ns += gpb_random(&w->random) % w->noise_ns;
+        fake.now_ns += gpubench_random_word(&w->random) % w->noise_ns;
     return 0;
 }
 
