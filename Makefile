@@ -144,8 +144,8 @@ suites: compile-all   ## measure every suite
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
 
-torch-baselines:   ## measure PyTorch as a campaign of this device's baselines
-	GIT='$(GIT)' sh scripts/torch-baselines.sh $(TORCH_RUNS) $(ARGS)
+torch-baselines: compile-all   ## measure PyTorch as a campaign of this device's baselines
+	sh scripts/torch-baselines.sh $(TORCH_RUNS) --suites $(BUILD) $(ARGS)
 
 compare: compile-all   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)

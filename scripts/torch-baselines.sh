@@ -1,9 +1,9 @@
 #!/bin/sh
 # torch-baselines.sh RUNS [ARGUMENTS...] - measures PyTorch on the suites' cases
-# (compare/pytorch.py) in RUNS processes and appends them, as one campaign, to
+# (compare/pytorch) in RUNS processes and appends them, as one campaign, to
 # baselines/<device>/torch/<suite>.csv, beside the suites' own. Refuses a working
 # tree with changes. A case that failed keeps its row, which says why.
-# Exit status: pytorch.py's; 2 (no PyTorch, no GPU, bad usage) records nothing.
+# Exit status: compare/pytorch's; 2 (no PyTorch, no GPU, bad usage) records nothing.
 set -eu
 . "$(dirname "$0")/record.sh"
 runs=$1
@@ -13,7 +13,7 @@ measured=results/torch.csv
 refuse_changes torch-baselines
 prepare "$measured"
 status=0
-"${PYTHON:-python3}" compare/pytorch.py --runs "$runs" --csv "$measured" "$@" || status=$?
+"${PYTHON:-python3}" compare/pytorch --runs "$runs" --csv "$measured" "$@" || status=$?
 [ "$status" -le 1 ] && [ -e "$measured" ] || exit "$status"
 folder=$(sh scripts/device-folder.sh "$measured")/torch
 rm -rf results/torch

@@ -3,6 +3,8 @@
  */
 #include "suite.h"
 
+#include "../gpubench_trace.h"
+
 #include "../kernels/common/convert.h"
 #include "../kernels/common/random.h"
 
@@ -55,6 +57,7 @@ suite suite_open(const char *name, const char *shape_help, int argc, char **argv
         {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option}};
     suite s = {NULL, NULL, 0};
     s.bench = gpubench_open_with(name, options, sizeof options / sizeof *options, argc, argv);
+    gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",

@@ -22,6 +22,10 @@ enum act {
     LAUNCH_BADLY,   /* and not look at the error */
     RETURN_ERROR,
     RETURN_OOM,
+    RETURN_7,       /* of cuBLAS an invalid value, of CUDA a profiler */
+    RETURN_3003,    /* of cuDNN */
+    TRY_7,
+    TRY_OOM,        /* of CUDA's */
     SYNCHRONIZE,
     SYNCHRONIZE_ONCE, /* at the first run on each stream, as a library may */
     WAIT_ELSEWHERE, /* for a kernel on another stream, beside one on its own */
@@ -112,6 +116,21 @@ static int join_unforked(const probe *p, cudaStream_t stream)
     return code != 0 ? code : (int)cudaStreamWaitEvent(stream, p->event, 0);
 }
 
+static int return_number(int number)
+{
+    return number;
+}
+
+static const char *say_invalid(int status)
+{
+    return status == 7 ? "an invalid value" : NULL;
+}
+
+static const char *explain_number(int code)
+{
+    return cudaGetErrorString((cudaError_t)code);
+}
+
 static int run(void *context, gpubench_stream stream)
 {
     static const struct timespec millisecond = {0, 1000000};
@@ -125,6 +144,10 @@ static int run(void *context, gpubench_stream stream)
     case LAUNCH_BADLY: fake_launch_error(cudaErrorInvalidConfiguration); return 0;
     case RETURN_ERROR: return cudaErrorInvalidValue;
     case RETURN_OOM: return cudaErrorMemoryAllocation;
+    case RETURN_7: return 7;
+    case RETURN_3003: return 3003;
+    case TRY_7: GPUBENCH_TRY(return_number(7), say_invalid); break;
+    case TRY_OOM: GPUBENCH_TRY(return_number(2), explain_number); break;
     case HIDE: return (int)fake_launch(p->other, 10, 100);
     case SYNCHRONIZE_ONCE: code = synchronize_once(p, stream); break;
     case WAIT_ELSEWHERE:
@@ -411,7 +434,10 @@ static void the_cpu_can_be_measured_too(void **state)
     expect_cell(bench, row, "backend", "cpu");
     expect_no_flag(bench, row, "own-stream");
     assert_int_equal(gpubench_is_cuda(bench), 0);
-    assert_int_equal(gpubench_close(bench), 0);
+    p.act = RETURN_7;
+    row = measure(bench, "seven", &p);
+    expect_row_failed(bench, row, "failed", "or_of_CUDA's_cudaErrorProfilerAlreadyStarted");
+    assert_int_equal(gpubench_close(bench), 1);
 }
 
 /* ---- guards ---- */
@@ -463,9 +489,19 @@ static void an_error_code_fails(void **state)
     expect_failure(RETURN_ERROR, "cold", "failed", "cudaErrorInvalidValue:_explained");
 }
 
+static void a_librarys_code_is_not_cudas(void **state)
+{
+    (void)state;
+    expect_failure(TRY_7, "cold", "failed", "reason=return_number:_an_invalid_value_(7)");
+    expect_failure(RETURN_7, "cold", "failed", ",_if_7_is_CUDA's;_GPUBENCH_TRY");
+    expect_failure(RETURN_3003, "cold", "failed", "code_3003_is_none_of_CUDA's;_GPUBENCH_TRY");
+}
+
+/* Code and text are CUDA's. */
 static void out_of_memory_in_run_is_oom(void **state)
 {
     (void)state;
+    expect_failure(TRY_OOM, "cold", "oom", "reason=return_number");
     expect_failure(RETURN_OOM, "cold", "oom", "reason=");
 }
 
@@ -1201,6 +1237,7 @@ int main(int argc, char **argv)
         CUDA_TEST(launching_nothing_fails_by_its_time),
         CUDA_TEST(a_launch_error_that_nobody_looked_at_fails),
         CUDA_TEST(an_error_code_fails),
+        CUDA_TEST(a_librarys_code_is_not_cudas),
         CUDA_TEST(out_of_memory_in_run_is_oom),
         CUDA_TEST(writing_out_of_bounds_fails),
         CUDA_TEST(an_output_that_was_not_written_fails),

@@ -814,6 +814,106 @@ static void codes_become_a_status(void **state)
     expect_code(-12345, "failed", "reason=", 1);
 }
 
+/* ---- other libraries' codes ---- */
+
+enum library_status { LIBRARY_FINE, LIBRARY_ODD = 13, LIBRARY_SILENT = 14 };
+
+static enum library_status call_library(enum library_status status)
+{
+    return status;
+}
+
+static const char *library_text(enum library_status status)
+{
+    return status == LIBRARY_ODD ? "it is odd" : NULL;
+}
+
+/* Which of a case's functions calls the library in vain. */
+static const char *failing_stage;
+static enum library_status failing_status;
+
+static int call_in(const char *stage)
+{
+    GPUBENCH_TRY(call_library(LIBRARY_FINE), library_text);
+    if (!strcmp(stage, failing_stage))
+        GPUBENCH_TRY(call_library(failing_status), library_text);
+    return GPUBENCH_OK;
+}
+
+static int set_up_library(void *context, gpubench *bench)
+{
+    (void)context, (void)bench;
+    return call_in("setup");
+}
+
+static int reset_library(void *context, gpubench_stream stream)
+{
+    (void)context, (void)stream;
+    return call_in("reset");
+}
+
+static int run_library(void *context, gpubench_stream stream)
+{
+    (void)context, (void)stream;
+    return call_in("run");
+}
+
+static int verify_library(void *context, gpubench *bench)
+{
+    (void)context, (void)bench;
+    return call_in("verify");
+}
+
+static void expect_library(const char *stage, enum library_status status, const char *flag)
+{
+    gpubench *bench = OPEN(QUICK);
+    gpubench_case one = gpubench_case_init("library", run_library, NULL);
+    failing_stage = stage;
+    failing_status = status;
+    one.setup = set_up_library;
+    one.reset = reset_library;
+    one.verify = verify_library;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", *stage ? "failed" : "ok");
+    expect_flag(bench, 0, flag);
+    assert_int_equal(gpubench_close(bench), *stage != 0);
+}
+
+static void a_librarys_code_has_its_own_text(void **state)
+{
+    static const char *const stages[] = {"setup", "reset", "run", "verify"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        expect_library(stages[i], LIBRARY_ODD, "reason=call_library:_it_is_odd_(13)");
+        expect_library(stages[i], LIBRARY_SILENT, "reason=call_library:_unknown_error_(14)");
+    }
+    expect_library("", LIBRARY_ODD, "stop=");
+}
+
+static int skip_with_a_reason(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    return gpubench_fail(NULL, GPUBENCH_SKIPPED, "%s has %d", (const char *)context, 3);
+}
+
+static void run_can_say_why(void **state)
+{
+    gpubench *bench = OPEN(QUICK), *idle = OPEN(QUICK);
+    gpubench_case one = gpubench_case_init("says", skip_with_a_reason, (void *)(uintptr_t)"it");
+    (void)state;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "skipped");
+    expect_flag(bench, 0, "reason=it_has_3");
+    assert_int_equal(gpubench_close(bench), 0);
+    assert_int_equal(gpubench_fail(NULL, GPUBENCH_OOM, "nobody"), GPUBENCH_OOM);
+    assert_int_equal(gpubench_fail_call("f(x)", 1, NULL), GPUBENCH_FAILED);
+    gpubench_usage_error(idle, "measures nothing");
+    (void)gpubench_close(idle);
+}
+
 static void nan_and_infinity_never_pass_a_check(void **state)
 {
     gpubench *bench = OPEN(QUICK);
@@ -980,6 +1080,8 @@ int main(int argc, char **argv)
         ENGINE_TEST(a_case_that_does_not_fit_beside_the_others_is_measured_alone),
         ENGINE_TEST(memory_is_aligned_and_outputs_are_poisoned),
         ENGINE_TEST(codes_become_a_status),
+        ENGINE_TEST(a_librarys_code_has_its_own_text),
+        ENGINE_TEST(run_can_say_why),
         ENGINE_TEST(nan_and_infinity_never_pass_a_check),
         ENGINE_TEST(a_failed_check_stays_failed),
         ENGINE_TEST(the_handle_answers),

@@ -134,9 +134,15 @@ END
 cat >"$folder/strict.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
+enum status { FINE, ODD };
+static enum status call(void) { return FINE; }
+static const char *text_of(enum status status) { return status == ODD ? "odd" : ""; }
 static int fail(void *context, gpubench *bench)
 {
+    uint64_t number;
     gpubench_keep(context);
+    GPUBENCH_TRY(call(), text_of);
+    GPUBENCH_TRY(gpubench_parse_count("1", &number), strerror);
     return gpubench_fail(bench, GPUBENCH_FAILED, "%d of %s", 1, "two");
 }
 int main(int argc, char **argv)

@@ -124,7 +124,7 @@ grep -q '^| .optimizer.adamw. | f32 | d=1600' "$work/made" && ! grep -q 'd=768 f
 report 14 "the README itself has a few lines of them" $?
 
 # Every page of the manual. Links to headings and to other sites are not followed.
-pages="README.md CONTRIBUTING.md compare/README.md $(ls docs/*.md baselines/*/README.md)"
+pages="README.md CONTRIBUTING.md compare/README.md compare/pytorch/README.md $(ls docs/*.md baselines/*/README.md)"
 for page in $pages; do
     grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
         while read -r link; do

@@ -263,8 +263,8 @@ FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x 
 [ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
     [ "$(grep -c '2,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
 check $? "PyTorch's rows are kept by suite; the status says that a case failed"
-grep -q -- '^compare/pytorch.py --runs 2 .*--without x' calls
-check $? "the number of processes and the arguments reach pytorch.py"
+grep -q -- '^compare/pytorch --runs 2 .*--without x' calls
+check $? "the number of processes and the arguments reach compare/pytorch"
 FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
 [ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] &&
     [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&

@@ -1,0 +1,1 @@
+"""PyTorch on the cases of the suites: see README.md beside this file."""

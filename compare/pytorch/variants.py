@@ -1,0 +1,48 @@
+"""Which cases of the suites have a peer here, and in which variants."""
+
+EAGER, COMPILE, GRAPH = "torch-eager", "torch-compile", "torch-graph"
+FOREACH, FUSED = "torch-foreach", "torch-fused"
+PINNED, PAGEABLE = "torch-pinned", "torch-pageable"
+SDPA_BACKENDS = {"torch-sdpa-flash": "FLASH_ATTENTION", "torch-sdpa-cudnn": "CUDNN_ATTENTION",
+                 "torch-sdpa-efficient": "EFFICIENT_ATTENTION", "torch-sdpa-math": "MATH"}
+
+# Some backends take halves only.
+ATTENTION = {"f32": ("torch-sdpa-efficient", "torch-sdpa-math"), "tf32": ("torch-sdpa-math",),
+             "f16": tuple(SDPA_BACKENDS), "bf16": tuple(SDPA_BACKENDS)}
+STEPS = (EAGER, FOREACH, FUSED)
+PATHS = (PINNED, PAGEABLE)
+
+
+def each(names, variants):
+    return {name: variants for name in names.split()}
+
+
+# By suite and case: the variants, or by dtype the variants.
+VARIANTS = {
+    "attention": each("attention.forward attention.backward", ATTENTION),
+    "block": each("block.forward block.backward", (EAGER, COMPILE, GRAPH)),
+    "ceilings": each("bandwidth.read bandwidth.write bandwidth.copy bandwidth.triad gemm.nn",
+                     (EAGER,)),
+    "embedding": {"embedding.forward": (EAGER, COMPILE), "embedding.backward": (EAGER,)},
+    "ffn": each("ffn.forward ffn.backward", (EAGER, COMPILE, GRAPH)),
+    "loss": each("cross_entropy.forward cross_entropy.backward cross_entropy.forward_backward",
+                 (EAGER, COMPILE)),
+    "memcpy": each("memcpy.h2d memcpy.d2h", PATHS) | each("memcpy.d2d memcpy.memset", (EAGER,)),
+    "norm": each("layernorm.forward layernorm.backward rmsnorm.forward rmsnorm.backward "
+                 "layernorm_residual.forward layernorm_residual.backward "
+                 "rmsnorm_residual.forward rmsnorm_residual.backward", (EAGER, COMPILE)),
+    "optimizer": each("optimizer.adamw optimizer.sgd", STEPS)
+    | each("optimizer.clip_norm optimizer.clip_scale", (EAGER, FOREACH)),
+}
+
+
+def variants_of(suite, name, dtype):
+    """Empty: there is no peer."""
+    found = VARIANTS[suite].get(name, ())
+    return found.get(dtype, ()) if isinstance(found, dict) else found
+
+
+def all_variants():
+    dtypes = list(ATTENTION) + ["u8"]
+    return sorted({variant for suite, names in VARIANTS.items() for name in names
+                   for dtype in dtypes for variant in variants_of(suite, name, dtype)})

@@ -1,0 +1,34 @@
+/*
+ * checkpoint.h - a model's parameters in a safetensors file (safetensors.h), by
+ * the names of parameters.h, those of a layer behind "h.LAYER.": "h.0.qkv.weight".
+ * Weights are [out, in], as in PyTorch's Linear. Rows that pad the tables are not
+ * in the file; a tied head is the token table and no entry of its own.
+ */
+#ifndef MODEL_CHECKPOINT_H
+#define MODEL_CHECKPOINT_H
+
+#include "../common/safetensors.h"
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "F32" for f32 and tf32, "F16", "BF16". */
+const char *model_checkpoint_dtype(kernel_dtype dtype);
+
+/* values: host memory as MODEL_VALUES is laid out, of model_storage(dtype). 0, or -1
+ * with a reason that names the path. */
+int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dtype dtype,
+                           const void *values, char reason[SAFETENSORS_REASON]);
+
+/* The inverse; padding rows become 0. Every tensor must be there with its shape and
+ * the dtype, and nothing else but, where the shape is tied, a "head.weight" that is
+ * the table again. -1, a reason that names the tensor, and values partly written. */
+int model_checkpoint_read(const char *path, const model_shape *shape, kernel_dtype dtype,
+                          void *values, char reason[SAFETENSORS_REASON]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
