@@ -146,7 +146,7 @@ static void teardown_follows_a_half_done_setup(void **state)
 static void hot_mode_resets_before_a_batch(void **state)
 {
     gpubench *bench = OPEN(QUICK, "--mode", "hot");
-    diarist d = {.letter = 'x', .pause_ns = 200000};
+    diarist d = {.letter = 'x', .pause_ns = 20000};
     gpubench_case one = diary_case("hot", &d);
     double batch;
     (void)state;
