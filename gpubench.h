@@ -19,7 +19,7 @@
  *     gpubench_measure(bench, &c);                            // queues it
  *     return gpubench_close(bench);                           // measures, reports
  *
- * A case's life: setup; warm-up and samples (each: reset, then run);
+ * A case's life: setup; for each mode warm-up, samples (each: reset, then run) and
  * verify; teardown. All but run are optional. Cases are queued, shuffled by
  * the seed and measured by gpubench_close, so contexts live until then.
  *
@@ -113,7 +113,7 @@ typedef struct gpubench_case {
     const char *dtype;   /* "f32", "bf16", ...; "" if it does not apply */
     const char *params;  /* "b=4 t=128": key=value, separated by blanks */
     void *context;       /* handed to the functions below; lives until gpubench_close */
-    int (*setup)(void *context, gpubench *bench);        /* allocate and fill */
+    int (*setup)(void *context, gpubench *bench);        /* allocate and fill; for all modes */
     int (*reset)(void *context, gpubench_stream stream); /* before each sample, not timed */
     int (*run)(void *context, gpubench_stream stream);   /* enqueue the work on stream */
     int (*verify)(void *context, gpubench *bench);       /* judge what the last run left behind */
@@ -125,6 +125,14 @@ typedef struct gpubench_case {
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
 } gpubench_case;
+
+/* One dimension of a sweep. values are words or numbers with commas between them, or
+ * ranges of whole numbers: "1,2,4", "f32,bf16", "1..8" (each), "8..64+8" (in steps),
+ * "1..4096*4" (by factors), "2^10..2^20" (each power of two), "0,2^3..2^5".
+ * --axis NAME=VALUES on the command line takes their place. */
+typedef struct gpubench_axis {
+    const char *name, *values;
+} gpubench_axis;
 
 /* A program's own option: --NAME VALUE; *value is set and stays NULL when the
  * option is not given. argument names the value in --help. */
@@ -158,6 +166,21 @@ void gpubench_measure(gpubench *bench, const gpubench_case *one);
  * afterwards. They may share outputs: these are poisoned, and a case's run is
  * repeated, right before its verify. */
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count);
+
+/* Queues count cases as a group for each combination of the axes' values, the last
+ * axis changing first. Their params are the cases' own and behind these NAME=VALUE
+ * of each axis; one called dtype fills that column instead. The combinations share
+ * the cases' contexts: each is set up when the one before was torn down. setup asks
+ * for its values (gpubench_axis_number) and says what its work is (gpubench_work). */
+void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
+                    const gpubench_axis *axes, size_t axis_count);
+
+/* Has function called once before the first case is set up, and again in each fresh
+ * process; not where nothing is measured (--list, --help). For what cases share: what
+ * it takes from gpubench_alloc is freed by gpubench_close. It returns what a setup
+ * returns; if that is not 0, nothing is measured and gpubench_close returns 2. */
+void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
+                         void *context);
 
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
@@ -278,6 +301,15 @@ void *gpubench_own(gpubench *bench, size_t bytes);
 const char *gpubench_text(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
 /* ---- more for a case's functions ---- */
+/* In setup or verify of a case of gpubench_sweep: its value on this axis, as a whole
+ * number or as it was written. Without such an axis, or for the first where the value
+ * is no whole number up to INT64_MAX, the case fails and says why: 0 or "". */
+int64_t gpubench_axis_number(gpubench *bench, const char *name);
+const char *gpubench_axis_text(gpubench *bench, const char *name);
+
+/* In setup or verify: the bytes and flops of one run, where they are not known when
+ * the case is queued. Take the place of the case's own. */
+void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops);
 
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
@@ -304,6 +336,31 @@ uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
 void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
+
+/* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
+
+/* Watches one more execution of each case that was measured, after all that is timed:
+ * begin, run, end, the device idle before and after each of them. gpubench_trace.h
+ * has one. They return 0, or an exit status after a message of their own. */
+typedef struct gpubench_watcher {
+    int (*open)(gpubench *bench); /* before the first case */
+    int (*begin)(gpubench *bench, const gpubench_case *one);
+    int (*end)(gpubench *bench, const gpubench_case *one, int code); /* code: run's */
+    int (*close)(gpubench *bench);                         /* after the last: print and write */
+    void (*range)(const char *name);                       /* NULL: the innermost one ends */
+} gpubench_watcher;
+
+/* Without one those options are refused. Before gpubench_run and gpubench_close. */
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher);
+
+/* The text that a standard option ("--trace") was given, "" if it takes none; NULL if
+ * it was not given. */
+const char *gpubench_given(const gpubench *bench, const char *option);
+
+/* Names what is enqueued between the two, for NVTX and for --trace; they nest. Cost
+ * a comparison each while nobody watches. */
+void gpubench_range_begin(const char *name);
+void gpubench_range_end(void);
 
 /* ---- results ---- */
 
@@ -627,10 +684,12 @@ int gpubench_compare(gpubench *bench, const Type *output, const Reference *refer
  *   from measurements to rows     statistics, rates and flags of a row
  *   the samples' file             --samples
  *   the rows as JSON              --json
- *   one group in one mode         members side by side, verification
+ *   one group, mode by mode       members side by side, verification
+ *   one more execution, watched   --kernels and --trace
  *   the table                     what is printed
  *   processes                     --runs
  *   command line                  options, --help, --list
+ *   sweeps                        the values of axes, and their product
  *   the public functions          what is declared above
  */
 
@@ -1271,9 +1330,15 @@ static void gpb_index_free(gpb_index *index)
 
 /* ==== the handle ========================================================== */
 
+/* What a case of a sweep is on one axis. */
+typedef struct gpb_place {
+    char *axis, *value;
+} gpb_place;
+
 typedef struct gpb_item {
     gpubench_case one;
-    size_t group;
+    gpb_place *places;
+    size_t place_count, group;
     char *key; /* what --list prints and --filter matches */
 } gpb_item;
 
@@ -1287,7 +1352,9 @@ typedef struct gpb_guilty {
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
+    struct gpb_live *fresh; /* keeps what setup made for the next mode; NULL: there is none */
     unsigned mode;
+    uint64_t bytes, flops; /* of one run */
     const char *status; /* NULL while nothing went wrong */
     char reason[256], flags[512];
     double *samples;
@@ -1299,6 +1366,8 @@ typedef struct gpb_live {
     int has_own_stream;
     int unswept;             /* host: flushing the known lines alone gives the same time */
     int set_up, begun, done, ungated, time_outs, power_limited, hot_looks, leads_alone;
+    int crowded;  /* there was no memory for it beside its group */
+    int misused;  /* it asked for what it has not: reason says what */
     const char *enough; /* why it needs no more samples; NULL while it does */
     int precise;
     double max_error, tolerance;
@@ -1312,7 +1381,7 @@ typedef struct gpb_live {
 
 typedef struct gpb_allocation {
     struct gpb_allocation *next;
-    gpb_live *owner;
+    const gpb_item *owner;
     unsigned char *base; /* guard zone, then the caller's bytes, then guard zone */
     size_t bytes;
     int kind;
@@ -1321,7 +1390,7 @@ typedef struct gpb_allocation {
 /* Memory that gpubench_output named. */
 typedef struct gpb_output_range {
     struct gpb_output_range *next;
-    gpb_live *owner;
+    const gpb_item *owner;
     void *memory;
     size_t bytes;
 } gpb_output_range;
@@ -1371,11 +1440,27 @@ typedef struct gpb_machine {
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
+    const char *kernels_csv, *trace;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
-    int list, energy, quiet, profile, no_verify;
+    int list, energy, quiet, profile, no_verify, kernels;
     unsigned modes;
 } gpb_settings;
+
+/* --axis NAME=VALUES. */
+typedef struct gpb_axis_given {
+    const char *text;
+    size_t name_bytes;
+    int used;
+} gpb_axis_given;
+
+/* What gpubench_before_all was told; item owns its memory. */
+typedef struct gpb_before {
+    int (*function)(void *context, gpubench *bench);
+    void *context;
+    gpb_item item;
+    int called;
+} gpb_before;
 
 /* Where finished rows go at once, as CSV. */
 typedef struct gpb_journal {
@@ -1423,6 +1508,10 @@ struct gpubench {
     gpb_item *items;
     size_t item_count, group_count, filtered_out;
     size_t groups_done; /* by gpubench_run so far */
+    gpb_axis_given *axes_given;
+    size_t axes_given_count;
+    char axis_names[256]; /* of all sweeps, for a message */
+    gpb_before before;
     gpb_row *rows;
     size_t row_count, rows_imported;
     uint64_t order; /* rows of this run so far */
@@ -1450,8 +1539,14 @@ struct gpubench {
     gpb_restart restart;
     char campaign[64];
     gpb_progress progress;
+    const gpubench_watcher *watcher;
+    const char **given, **given_standard; /* options' texts: all, and behind the program's own */
     void *device_state; /* the backend's */
 };
+
+/* Of ranges, under --profile only: NVTX's, where the CUDA backend found it. */
+static int (*gpb_profiler_push)(const char *name);
+static int (*gpb_profiler_pop)(void);
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
@@ -1500,6 +1595,14 @@ static void gpb_add_flag(gpb_live *live, const char *word)
     for (; live->flags[length]; length++)
         if (live->flags[length] == ' ' || live->flags[length] == '\n')
             live->flags[length] = '_';
+}
+
+void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops)
+{
+    if (bench->current) {
+        bench->current->bytes = bytes;
+        bench->current->flops = flops;
+    }
 }
 
 void gpubench_flag(gpubench *bench, const char *word)
@@ -1660,7 +1763,7 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
         return NULL;
     }
     made = (gpb_allocation *)gpb_must(calloc(1, sizeof *made));
-    made->owner = bench->current;
+    made->owner = bench->current->item;
     made->base = base;
     made->bytes = bytes;
     made->kind = kind;
@@ -1684,7 +1787,7 @@ int gpubench_output(gpubench *bench, void *memory, size_t bytes)
         return GPUBENCH_FAILED;
     }
     made = (gpb_output_range *)gpb_must(calloc(1, sizeof *made));
-    made->owner = bench->current;
+    made->owner = bench->current->item;
     made->memory = memory;
     made->bytes = bytes;
     made->next = bench->outputs;
@@ -1709,7 +1812,7 @@ static const char *gpb_stream_hint(const gpb_live *live)
 int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
 {
     gpb_live *live = bench->current;
-    if (!live || live->begun) {
+    if (!live || live->begun || live->item == &bench->before.item) {
         gpubench_usage_error(bench, "gpubench_use_stream outside a case's setup");
         return GPUBENCH_FAILED;
     }
@@ -1720,7 +1823,7 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
     return GPUBENCH_OK;
 }
 
-static void gpb_forget_outputs(gpubench *bench, const gpb_live *owner)
+static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
 {
     gpb_output_range **link = &bench->outputs;
     while (*link) {
@@ -1734,7 +1837,7 @@ static void gpb_forget_outputs(gpubench *bench, const gpb_live *owner)
     }
 }
 
-static void gpb_release_memory(gpubench *bench, const gpb_live *owner)
+static void gpb_release_memory(gpubench *bench, const gpb_item *owner)
 {
     gpb_allocation **link = &bench->allocations;
     gpb_forget_outputs(bench, owner);
@@ -1750,19 +1853,25 @@ static void gpb_release_memory(gpubench *bench, const gpb_live *owner)
     }
 }
 
+/* A case uses its own memory and what gpubench_before_all took for all. */
+static int gpb_uses(const gpubench *bench, const gpb_item *item, const gpb_item *owner)
+{
+    return owner == item || owner == &bench->before.item;
+}
+
 /* A verify that sees what an earlier run left behind could pass by accident.
- * owner NULL: the outputs of all cases that are set up. */
-static int gpb_poison_outputs(gpubench *bench, const gpb_live *owner)
+ * item NULL: the outputs of all cases that are set up. */
+static int gpb_poison_outputs(gpubench *bench, const gpb_item *item)
 {
     const gpb_allocation *one;
     const gpb_output_range *range;
     int code = 0;
     for (one = bench->allocations; one && code == 0; one = one->next)
-        if ((!owner || one->owner == owner) && (one->kind & GPUBENCH_OUTPUT))
+        if ((!item || gpb_uses(bench, item, one->owner)) && (one->kind & GPUBENCH_OUTPUT))
             code = bench->backend->fill(one->base + GPB_GUARD_BYTES, 0xff, one->bytes,
                                         one->kind);
     for (range = bench->outputs; range && code == 0; range = range->next)
-        if (!owner || range->owner == owner)
+        if (!item || gpb_uses(bench, item, range->owner))
             code = bench->backend->fill(range->memory, 0xff, range->bytes, GPUBENCH_DEVICE);
     return code;
 }
@@ -1779,12 +1888,12 @@ static int gpb_guard_is_intact(gpubench *bench, const unsigned char *zone)
     return 1;
 }
 
-static int gpb_check_guards(gpubench *bench, const gpb_live *owner)
+static int gpb_check_guards(gpubench *bench, const gpb_item *item)
 {
     const gpb_allocation *one;
     for (one = bench->allocations; one; one = one->next) {
         int before, after;
-        if (one->owner != owner)
+        if (!gpb_uses(bench, item, one->owner))
             continue;
         before = gpb_guard_is_intact(bench, one->base);
         after = gpb_guard_is_intact(bench, one->base + GPB_GUARD_BYTES + one->bytes);
@@ -2389,12 +2498,12 @@ static void gpb_flush_lines(const gpubench *bench, const gpb_live *live)
     const gpb_allocation *one;
     size_t bytes = 0, offset;
     for (one = bench->allocations; one; one = one->next)
-        bytes += one->owner == live ? one->bytes + 2 * GPB_GUARD_BYTES : 0;
+        bytes += gpb_uses(bench, live->item, one->owner) ? one->bytes + 2 * GPB_GUARD_BYTES : 0;
     if (bytes > host->most_line_bytes)
         return;
     for (one = bench->allocations; one; one = one->next)
-        for (offset = 0; one->owner == live && offset < one->bytes + 2 * GPB_GUARD_BYTES;
-             offset += 64) {
+        for (offset = 0; gpb_uses(bench, live->item, one->owner) &&
+                         offset < one->bytes + 2 * GPB_GUARD_BYTES; offset += 64) {
             if (host->has_clflushopt) /* is clflush behind a prefix */
                 __asm__ volatile(".byte 0x66; clflush %0" : "+m"(one->base[offset]));
             else
@@ -3108,6 +3217,8 @@ static int gpb_cuda_open(gpubench *bench)
         return gpb_cuda_explain(bench, "cannot prepare", code);
     gpb_nvml_open(bench, &cuda->nvml);
     gpb_nvtx_open(cuda);
+    gpb_profiler_push = bench->settings.profile ? cuda->range_push : NULL;
+    gpb_profiler_pop = bench->settings.profile ? cuda->range_pop : NULL;
     gpb_load_kernels(cuda);
     cuda->idle_us = gpb_cuda_time_idle();
     return 0;
@@ -3150,6 +3261,8 @@ static void gpb_cuda_close(gpubench *bench)
         dlclose(cuda->nvml.library);
     if (cuda->nvtx)
         dlclose(cuda->nvtx);
+    gpb_profiler_push = NULL;
+    gpb_profiler_pop = NULL;
     pthread_mutex_destroy(&cuda->gate.mutex);
     pthread_cond_destroy(&cuda->gate.changed);
     free(cuda);
@@ -4882,6 +4995,21 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     return us / (double)live->batch;
 }
 
+/* The least of three looks at a batch, per run: of a batch of microseconds one may
+ * have met the scheduler. Of one that takes longer than that would, the first is
+ * enough. Negative after a failure. */
+static double gpb_look_at_batch(gpubench *bench, gpb_live *live)
+{
+    const double interrupted_us = 20000;
+    double least = gpb_take(bench, live);
+    int look;
+    for (look = 1; look < 3 && least >= 0 && least * (double)live->batch < interrupted_us; look++) {
+        double us = gpb_take(bench, live);
+        least = us < least ? us : least;
+    }
+    return least;
+}
+
 /* On the host by the time alone: half a millisecond, and 1000 steps of the clock,
  * unless that takes a quarter of the time limit; 10 steps at least. Grows by tens,
  * because a clock of coarse steps says 0 for many a batch. */
@@ -4894,7 +5022,7 @@ static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
     wanted_us = wanted_us > 10 * step_us ? wanted_us : 10 * step_us;
     wanted_us = wanted_us > 500 ? wanted_us : 500;
     for (;;) {
-        double us = gpb_take(bench, live), factor;
+        double us = gpb_look_at_batch(bench, live), factor;
         if (us < 0)
             return;
         factor = us > 0 ? wanted_us / us / (double)live->batch : 11;
@@ -5058,7 +5186,7 @@ static void gpb_start_sampling(gpubench *bench, gpb_live *live)
     int code = bench->backend->make_current(bench);
     bench->current = live;
     if (code == 0)
-        code = gpb_poison_outputs(bench, live);
+        code = gpb_poison_outputs(bench, live->item);
     if (code != 0)
         gpb_blame(bench, live, code, "poisoning the outputs");
     live->spent_s = 0;
@@ -5076,13 +5204,17 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     if (code == 0 && one->setup)
         code = one->setup(one->context, bench);
     if (code == 0)
-        code = bench->backend->finish(bench);
+        code = live->misused ? GPUBENCH_FAILED : bench->backend->finish(bench);
     gpb_leave(bench);
     after = bench->backend->free_bytes();
     if (bench->backend != &gpb_host_backend && before > after + live->device_bytes)
         live->device_bytes = before - after;
     if (code != 0)
         gpb_blame(bench, live, code, "setup");
+    else if (live->fresh) {
+        *live->fresh = *live;
+        memset(&live->fresh->guilty, 0, sizeof live->guilty);
+    }
 }
 
 static void gpb_begin(gpubench *bench, gpb_live *live)
@@ -5371,9 +5503,11 @@ static void gpb_verify(gpubench *bench, gpb_live *live, int in_group)
     live->batch = batch;
     gpb_enter(bench, live, "verify"); /* its own time begins */
     if (code == 0 && !live->status)
-        code = gpb_check_guards(bench, live);
+        code = gpb_check_guards(bench, live->item);
     if (code == 0 && !live->status)
         code = gpb_call_verify(bench, live);
+    if (code == 0 && live->misused)
+        code = GPUBENCH_FAILED;
     if (code == 0 && live->check_failed)
         code = GPUBENCH_MISMATCH;
     if (code == 0)
@@ -5383,16 +5517,18 @@ static void gpb_verify(gpubench *bench, gpb_live *live, int in_group)
         gpb_blame(bench, live, code, "verify");
 }
 
-static void gpb_tear_down(gpubench *bench, gpb_live *live)
+/* Ends the mode; as_well: the case too. */
+static void gpb_tear_down(gpubench *bench, gpb_live *live, int as_well)
 {
     const gpubench_case *one = &live->item->one;
     bench->current = live;
     gpb_enter(bench, live, "teardown");
     if (live->begun)
         bench->backend->end(live);
-    if (live->set_up && one->teardown)
+    if (as_well && live->set_up && one->teardown)
         one->teardown(one->context);
-    gpb_release_memory(bench, live);
+    if (as_well)
+        gpb_release_memory(bench, live->item);
     (void)bench->backend->finish(bench); /* an error of teardown's is not the next case's */
     gpb_leave(bench);
     bench->current = NULL;
@@ -5429,15 +5565,16 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
     }
 }
 
-static double gpb_share_of_peak(const gpubench *bench, const gpubench_case *one, double us)
+static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, double us)
 {
+    const gpubench_case *one = &live->item->one;
     const gpb_machine *machine = &bench->machine;
     double gb_peak = one->peak_gb_per_s != 0 ? one->peak_gb_per_s : machine->peak_gb_per_s;
     double flop_peak = gpb_flops_per_clock(machine->capability, one->dtype) *
                        machine->sm_count * machine->max_sm_mhz * 1e6;
-    double by_bytes = gb_peak > 0 ? (double)one->bytes / us / 1e3 / gb_peak : 0;
-    double by_flops = flop_peak > 0 ? (double)one->flops / us * 1e6 / flop_peak : 0;
-    if (one->flops > 0 && flop_peak == 0)
+    double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = flop_peak > 0 ? (double)live->flops / us * 1e6 / flop_peak : 0;
+    if (live->flops > 0 && flop_peak == 0)
         return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
 }
@@ -5455,12 +5592,12 @@ static void gpb_fill_case(const gpubench *bench, const gpubench_case *one, gpb_r
     gpb_set_text(row, GPB_COLUMN_params, one->params);
 }
 
-static void gpb_fill_amounts(const gpubench_case *one, gpb_row *row)
+static void gpb_fill_amounts(uint64_t bytes, uint64_t flops, gpb_row *row)
 {
-    if (one->bytes > 0)
-        gpb_set_count(row, GPB_COLUMN_bytes, one->bytes);
-    if (one->flops > 0)
-        gpb_set_count(row, GPB_COLUMN_flops, one->flops);
+    if (bytes > 0)
+        gpb_set_count(row, GPB_COLUMN_bytes, bytes);
+    if (flops > 0)
+        gpb_set_count(row, GPB_COLUMN_flops, flops);
 }
 
 static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
@@ -5553,19 +5690,17 @@ static void gpb_fill_times(const gpubench *bench, const gpb_live *live,
 static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double median_us,
                           gpb_row *row)
 {
-    const gpubench_case *one = &live->item->one;
-    gpb_fill_amounts(one, row);
-    if (one->bytes > 0)
-        gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)one->bytes / median_us / 1e3);
-    if (one->flops > 0)
-        gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)one->flops / median_us / 1e6);
+    gpb_fill_amounts(live->bytes, live->flops, row);
+    if (live->bytes > 0)
+        gpb_set_number(row, GPB_COLUMN_gb_per_s, (double)live->bytes / median_us / 1e3);
+    if (live->flops > 0)
+        gpb_set_number(row, GPB_COLUMN_tflop_per_s, (double)live->flops / median_us / 1e6);
     if (live->checked) {
         gpb_set_number(row, GPB_COLUMN_max_error, live->max_error);
         gpb_set_number(row, GPB_COLUMN_tolerance, live->tolerance);
     }
     gpb_set_count(row, GPB_COLUMN_device_bytes, live->device_bytes);
-    gpb_set_number(row, GPB_COLUMN_share_of_peak,
-                   gpb_share_of_peak(bench, one, median_us));
+    gpb_set_number(row, GPB_COLUMN_share_of_peak, gpb_share_of_peak(bench, live, median_us));
 }
 
 static void gpb_fill_state(const gpb_live *live, gpb_row *row)
@@ -5581,16 +5716,15 @@ static void gpb_fill_state(const gpb_live *live, gpb_row *row)
 /* What a reader has to know before believing the number. */
 static void gpb_add_warnings(const gpubench *bench, gpb_live *live, double median_us)
 {
-    const gpubench_case *one = &live->item->one;
     if (median_us < 2 * bench->overhead_us[live->mode])
         gpb_add_flag(live, "near-overhead");
     if (live->enqueue_us > 2 * median_us && live->enqueue_us > median_us + 10)
         gpb_add_flag(live, "host-bound");
     if (bench->clock_step_us / (double)live->batch > bench->settings.precision * median_us)
         gpb_add_flag(live, "coarse-clock");
-    if (one->bytes > 0 && one->bytes <= bench->machine.l2_bytes)
+    if (live->bytes > 0 && live->bytes <= bench->machine.l2_bytes)
         gpb_add_flag(live, "fits-l2");
-    if (gpb_share_of_peak(bench, one, median_us) > 1)
+    if (gpb_share_of_peak(bench, live, median_us) > 1)
         gpb_add_flag(live, "above-peak");
 }
 
@@ -5609,14 +5743,13 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    const gpubench_case *one = &live->item->one;
     if (live->status || bench->backend != &gpb_host_backend || median_us >= 1 ||
-        ((double)one->bytes <= 4e6 * median_us && (double)one->flops <= 4e7 * median_us))
+        ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
     snprintf(live->reason, sizeof live->reason, "did less than it says: %.0f ns for %.4g bytes "
              "and %.4g operations; hand the result to gpubench_keep",
-             median_us * 1e3, (double)one->bytes, (double)one->flops);
+             median_us * 1e3, (double)live->bytes, (double)live->flops);
 }
 
 static int gpb_is_failure(const char *status)
@@ -5944,7 +6077,7 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
     gpb_keep_json(bench);
 }
 
-/* ==== one group in one mode =============================================== */
+/* ==== one group, mode by mode ============================================= */
 
 static char *gpb_make_key(const gpubench_case *one)
 {
@@ -6031,7 +6164,8 @@ static void gpb_drive(gpubench *bench, gpb_live *lives, size_t count)
 {
     size_t i;
     for (i = 0; i < count && !bench->lost; i++)
-        gpb_set_up(bench, &lives[i]);
+        if (!lives[i].set_up)
+            gpb_set_up(bench, &lives[i]);
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].done)
             gpb_begin(bench, &lives[i]);
@@ -6051,48 +6185,105 @@ static void gpb_drive(gpubench *bench, gpb_live *lives, size_t count)
     }
 }
 
-/* Measures the items of one group; one that found no memory beside the others
- * is tried again alone. With the context lost only the guilty one gets a row. */
-static void gpb_measure_unit(gpubench *bench, const gpb_item *items, size_t count,
-                             unsigned mode)
+/* A case of which nothing is known but how it was queued. */
+static gpb_live gpb_new_live(const gpb_item *item)
+{
+    gpb_live live;
+    memset(&live, 0, sizeof live);
+    live.item = item;
+    live.bytes = item->one.bytes;
+    live.flops = item->one.flops;
+    return live;
+}
+
+static int gpb_takes_part(gpubench *bench, const gpb_live *fresh, unsigned mode)
+{
+    return !fresh->crowded && (gpb_modes_of(bench, fresh->item) & mode) != 0 &&
+           !gpb_find_row(bench, fresh->item, mode);
+}
+
+/* Do those that took part in this mode, and no others, in the next one too? Then their
+ * setup holds: one may have taken memory for all. */
+static int gpb_group_stays(gpubench *bench, const gpb_live *fresh, size_t count, unsigned mode)
+{
+    unsigned next;
+    for (next = 2 * mode; next <= GPUBENCH_DIRTY; next *= 2) {
+        size_t same = 0, i;
+        int any = 0;
+        for (i = 0; i < count; i++) {
+            int takes_part = gpb_takes_part(bench, &fresh[i], next);
+            any |= takes_part;
+            same += takes_part == (fresh[i].mode == mode);
+        }
+        if (any)
+            return same == count;
+    }
+    return 0;
+}
+
+/* A case's mode is over. stays: what setup made is the next mode's too. With the
+ * context lost freeing would fail, or wait for a kernel that hangs, and only the
+ * guilty one gets a row. */
+static void gpb_end_mode(gpubench *bench, gpb_live *live, int stays, int in_group)
+{
+    int crowded = in_group && live->status && !strcmp(live->status, "oom");
+    gpb_live *fresh = live->fresh;
+    if (!bench->lost)
+        gpb_tear_down(bench, live, !stays);
+    if (!crowded && (!bench->lost || live->status))
+        gpb_report_live(bench, live);
+    if (!stays)
+        *fresh = gpb_new_live(live->item);
+    fresh->crowded = crowded;
+    free(live->samples);
+    free(live->guilty.text);
+}
+
+/* All members of a group that are to be measured in this mode. fresh has count of them. */
+static void gpb_measure_mode(gpubench *bench, gpb_live *fresh, size_t count, unsigned mode)
 {
     gpb_live *lives = (gpb_live *)gpb_must(calloc(count, sizeof *lives));
-    const gpb_item **again =
-        (const gpb_item **)gpb_must(calloc(count, sizeof *again));
-    size_t used = 0, again_count = 0, i;
-    for (i = 0; i < count; i++) {
-        if ((gpb_modes_of(bench, &items[i]) & mode) == 0 ||
-            gpb_find_row(bench, &items[i], mode))
-            continue;
-        lives[used].item = &items[i];
-        lives[used++].mode = mode;
-    }
+    size_t used = 0, i;
+    int stays;
+    for (i = 0; i < count; i++)
+        if (gpb_takes_part(bench, &fresh[i], mode)) {
+            fresh[i].mode = mode;
+            lives[used] = fresh[i];
+            lives[used++].fresh = &fresh[i];
+        }
     gpb_drive(bench, lives, used);
-    for (i = 0; i < used; i++) {
-        int starved = lives[i].status && !strcmp(lives[i].status, "oom");
-        if (!bench->lost) /* else freeing would fail, or wait for a kernel that hangs */
-            gpb_tear_down(bench, &lives[i]);
-        if (starved && used > 1)
-            again[again_count++] = lives[i].item;
-        else if (!bench->lost || lives[i].status)
-            gpb_report_live(bench, &lives[i]);
-        free(lives[i].samples);
-        free(lives[i].guilty.text);
-    }
-    for (i = 0; i < again_count && !bench->lost; i++)
-        gpb_measure_unit(bench, again[i], 1, mode);
-    free(again);
+    stays = !bench->lost && gpb_group_stays(bench, fresh, count, mode);
+    for (i = 0; i < used; i++)
+        stays &= lives[i].status == NULL; /* whatever went wrong, the next mode begins anew */
+    for (i = 0; i < used; i++)
+        gpb_end_mode(bench, &lives[i], stays, used > 1);
     free(lives);
+}
+
+/* Measures the items of one group; one that found no memory beside the others
+ * is tried again alone. */
+static void gpb_measure_unit(gpubench *bench, const gpb_item *items, size_t count)
+{
+    gpb_live *fresh = (gpb_live *)gpb_must(calloc(count, sizeof *fresh));
+    unsigned mode;
+    size_t i;
+    for (i = 0; i < count; i++)
+        fresh[i] = gpb_new_live(&items[i]);
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2)
+        if (!bench->lost && (bench->settings.modes & mode))
+            gpb_measure_mode(bench, fresh, count, mode);
+    for (i = 0; i < count && !bench->lost; i++)
+        if (fresh[i].crowded)
+            gpb_measure_unit(bench, fresh[i].item, 1);
+    free(fresh);
 }
 
 /* One execution of each case and nothing else, for a profiler to look at. */
 static void gpb_profile(gpubench *bench, const gpb_item *item)
 {
-    gpb_live live;
+    gpb_live live = gpb_new_live(item);
     double us;
     int code;
-    memset(&live, 0, sizeof live);
-    live.item = item;
     live.mode = GPUBENCH_COLD;
     live.batch = 1;
     live.ungated = 1;
@@ -6102,7 +6293,7 @@ static void gpb_profile(gpubench *bench, const gpb_item *item)
     if (!live.done)
         gpb_verify(bench, &live, 0);
     if (!bench->lost)
-        gpb_tear_down(bench, &live);
+        gpb_tear_down(bench, &live, 1);
     if (live.status)
         gpb_describe_failure(bench, &live);
 }
@@ -6202,6 +6393,104 @@ static int gpb_measure_overhead(gpubench *bench)
             bench->calibrated |= mode;
         }
     return code;
+}
+
+/* ==== one more execution, watched ========================================= */
+
+static gpubench *gpb_traced; /* whose case runs while its watcher looks on */
+
+/* In front of the case itself: begin when the device is idle, end when it is again. */
+typedef struct gpb_tracing {
+    gpubench *bench;
+    const gpubench_case *one;
+    int status; /* the worst that the watcher returned */
+} gpb_tracing;
+
+static int gpb_traced_reset(void *context, gpubench_stream stream)
+{
+    const gpubench_case *one = ((gpb_tracing *)context)->one;
+    return one->reset(one->context, stream);
+}
+
+static int gpb_traced_run(void *context, gpubench_stream stream)
+{
+    gpb_tracing *watching = (gpb_tracing *)context;
+    gpubench *bench = watching->bench;
+    const gpubench_case *one = watching->one;
+    int ended, finished, code, status = bench->watcher->begin(bench, one);
+    gpb_traced = bench;
+    code = one->run(one->context, stream);
+    finished = bench->backend->finish(bench);
+    gpb_traced = NULL;
+    ended = bench->watcher->end(bench, one, code ? code : finished);
+    watching->status = ended > status ? ended : status;
+    return code ? code : finished;
+}
+
+/* Once to load what is loaded once, then watched. */
+static int gpb_trace_set_up(gpubench *bench, gpb_live *live)
+{
+    gpb_tracing watching = {bench, &live->item->one, 0};
+    gpb_item item = *live->item;
+    double us;
+    int code = bench->backend->sample(bench, live, &us);
+    item.one.context = &watching;
+    item.one.run = gpb_traced_run;
+    item.one.reset = item.one.reset ? gpb_traced_reset : NULL;
+    if (code == 0) {
+        const gpb_item *unwatched = live->item;
+        live->item = &item;
+        code = bench->backend->sample(bench, live, &us);
+        live->item = unwatched;
+    }
+    if (code != 0)
+        gpb_blame(bench, live, code, "run, watched");
+    return watching.status;
+}
+
+static int gpb_trace_item(gpubench *bench, const gpb_item *item)
+{
+    gpb_live live = gpb_new_live(item);
+    int status = 0;
+    live.mode = GPUBENCH_COLD;
+    live.batch = 1;
+    live.ungated = 1;
+    gpb_set_up(bench, &live);
+    if (!live.done)
+        status = gpb_trace_set_up(bench, &live);
+    if (!bench->lost)
+        gpb_tear_down(bench, &live, 1);
+    if (live.status)
+        gpb_message(bench, "%s: not traced: %s", item->key, live.reason);
+    return live.status && status == 0 ? 1 : status;
+}
+
+static int gpb_was_measured(gpubench *bench, const gpb_item *item)
+{
+    unsigned mode;
+    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2) {
+        const gpb_row *row = gpb_find_row(bench, item, mode);
+        if (row && !strcmp(gpb_text(row, GPB_COLUMN_status), "ok"))
+            return 1;
+    }
+    return 0;
+}
+
+/* When all that is timed has been timed and written: what a tracer leaves in the
+ * process disturbs nothing then, and a crash loses nothing. The exit status. */
+static int gpb_trace_all(gpubench *bench)
+{
+    int worst = bench->watcher->open(bench), status;
+    size_t i;
+    if (worst != 0)
+        return worst;
+    for (i = 0; i < bench->item_count && !bench->lost; i++)
+        if (gpb_was_measured(bench, &bench->items[i])) {
+            status = gpb_trace_item(bench, &bench->items[i]);
+            worst = status > worst ? status : worst;
+        }
+    status = bench->watcher->close(bench);
+    return status > worst ? status : worst;
 }
 
 /* ==== the table =========================================================== */
@@ -7336,6 +7625,7 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--help", NULL, "print this and exit"},
     {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
+    {"--axis", "NAME=VALUES", "a sweep's axis, as 1,2,4 or 1..8 or 2^4..2^9; one --axis for each"},
     {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default: by the case)"},
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
@@ -7356,7 +7646,10 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--no-verify", NULL, "skip verify; rows that it would have judged are flagged unverified"},
     {"--sort", "KEY", "the table's order: name, time, factor or queued (default name)"},
     {"--quiet", NULL, "no table, no progress"},
-    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"}};
+    {"--profile", NULL, "execute each case once and measure nothing, for Nsight"},
+    {"--kernels", NULL, "afterwards, each case's kernels in one more execution of it, as a table"},
+    {"--kernels-csv", "FILE", "the same as CSV"},
+    {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
 static void gpb_print_option(const char *name, const char *argument, const char *help)
 {
@@ -7494,6 +7787,33 @@ static int gpb_find_option(const char *argument, const gpubench_option *options,
     return -1;
 }
 
+/* --axis may stand there for each axis. */
+static void gpb_take_axis(gpubench *bench, const char *text)
+{
+    gpb_axis_given *given;
+    size_t length = strcspn(text, "="), i;
+    if (length == 0 || !text[length] || !text[length + 1]) {
+        gpubench_usage_error(bench, "--axis '%s': wants NAME=VALUES", text);
+        return;
+    }
+    for (i = 0; i < bench->axes_given_count; i++)
+        if (bench->axes_given[i].name_bytes == length &&
+            !strncmp(bench->axes_given[i].text, text, length))
+            gpubench_usage_error(bench, "--axis '%s': %.*s is given twice", text, (int)length,
+                                 text);
+    bench->axes_given = (gpb_axis_given *)gpb_grow(bench->axes_given, bench->axes_given_count,
+                                                   sizeof *bench->axes_given);
+    given = &bench->axes_given[bench->axes_given_count++];
+    given->text = text;
+    given->name_bytes = length;
+    given->used = 0;
+}
+
+static int gpb_is_repeated(size_t builtin)
+{
+    return !strcmp(gpb_builtin[builtin].name, "--axis");
+}
+
 /* Sorts the command line into given[], one text per option: "" for an option
  * without a value, NULL for one that is not there. */
 static void gpb_read_arguments(gpubench *bench, int argc, const gpubench_option *options,
@@ -7513,6 +7833,8 @@ static void gpb_read_arguments(gpubench *bench, int argc, const gpubench_option 
             gpubench_usage_error(bench, "%s: takes no value", name);
         else if (takes && !value && i + 1 == argc)
             gpubench_usage_error(bench, "%s: wants a value", name);
+        else if ((size_t)option >= count && gpb_is_repeated((size_t)option - count))
+            gpb_take_axis(bench, value ? value : bench->argv[++i]);
         else
             given[option] = !takes ? "" : value ? value : bench->argv[++i];
     }
@@ -7541,24 +7863,36 @@ static const char *gpb_given(const char **given, const char *name)
     return NULL;
 }
 
+static int gpb_wants_watching(const gpb_settings *settings)
+{
+    return settings->kernels || settings->kernels_csv || settings->trace;
+}
+
 /* Two outputs that are one file would leave neither. */
 static void gpb_check_outputs(gpubench *bench)
 {
     const gpb_settings *settings = &bench->settings;
-    const char *csv = settings->csv, *json = settings->json, *samples = settings->samples;
-    const char *const outputs[][2] = {{"--csv", csv}, {"--json", json}, {"--samples", samples}};
-    size_t i;
-    for (i = 0; i < GPB_COUNT_OF(outputs); i++)
+    const char *csv = settings->csv, *json = settings->json;
+    const char *const outputs[][2] = {{"--csv", csv},
+                                      {"--samples", settings->samples},
+                                      {"--json", json},
+                                      {"--kernels-csv", settings->kernels_csv},
+                                      {"--trace", settings->trace}};
+    size_t i, j;
+    for (i = 0; i < GPB_COUNT_OF(outputs); i++) {
         if (settings->profile && outputs[i][1])
             gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
                                  outputs[i][0]);
-    if (csv && samples && !strcmp(csv, samples))
-        gpubench_usage_error(bench, "--samples '%s': --csv writes there", samples);
-    if (csv && json && (!strcmp(csv, json) || (!strcmp(json, "-") &&
-                                               gpb_csv_stream(csv) == STDOUT_FILENO)))
+        for (j = 0; j < i; j++)
+            if (outputs[i][1] && outputs[j][1] && !strcmp(outputs[i][1], outputs[j][1]))
+                gpubench_usage_error(bench, "%s '%s': %s writes there", outputs[i][0],
+                                     outputs[i][1], outputs[j][0]);
+    }
+    if (csv && json && strcmp(csv, json) && !strcmp(json, "-") &&
+        gpb_csv_stream(csv) == STDOUT_FILENO)
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (json && samples && !strcmp(json, samples))
-        gpubench_usage_error(bench, "--json '%s': --samples writes there", json);
+    if (settings->profile && settings->kernels)
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --kernels");
 }
 
 static void gpb_take_settings(gpubench *bench, const char **given)
@@ -7569,6 +7903,9 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->quiet = gpb_given(given, "--quiet") != NULL;
     settings->profile = gpb_given(given, "--profile") != NULL;
     settings->no_verify = gpb_given(given, "--no-verify") != NULL;
+    settings->kernels = gpb_given(given, "--kernels") != NULL;
+    settings->kernels_csv = gpb_given(given, "--kernels-csv");
+    settings->trace = gpb_given(given, "--trace");
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
     settings->samples = gpb_given(given, "--samples");
@@ -7611,6 +7948,342 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         settings->max_samples = settings->min_samples;
     gpb_check_outputs(bench);
     gpb_take_filter(bench);
+}
+
+/* ==== sweeps ============================================================== */
+
+static void gpb_queue(gpubench *bench, const gpubench_case *one, size_t group)
+{
+    gpb_item *item;
+    char *key = gpb_make_key(one);
+    if (!one->name || !*one->name || !one->run)
+        gpubench_usage_error(bench, "a case needs a name and a run function");
+    if (gpb_index_find(&bench->item_keys, key) != GPB_NOWHERE)
+        gpubench_usage_error(bench, "the case '%s' stands there twice", key);
+    if (bench->has_filter && regexec(&bench->filter, key, 0, NULL, 0) != 0) {
+        bench->filtered_out++;
+        free(key);
+        return;
+    }
+    gpb_index_add(&bench->item_keys, key, bench->item_count);
+    bench->items =
+        (gpb_item *)gpb_grow(bench->items, bench->item_count, sizeof *bench->items);
+    item = &bench->items[bench->item_count++];
+    memset(item, 0, sizeof *item);
+    item->one = *one;
+    item->one.name = gpb_duplicate(one->name);
+    item->one.variant = gpb_duplicate(one->variant);
+    item->one.dtype = gpb_duplicate(one->dtype);
+    item->one.params = gpb_duplicate(one->params);
+    item->group = group;
+    item->key = key;
+}
+
+/* The values of one axis. */
+typedef struct gpb_axis {
+    const char *name;
+    char **values;
+    size_t count;
+    gpb_index known; /* so that none stands there twice */
+} gpb_axis;
+
+enum { GPB_SWEEP_MOST = 100000 };
+
+/* NULL, or what is wrong. */
+static const char *gpb_add_value(gpb_axis *axis, const char *value)
+{
+    if (!*value)
+        return "wants a value between two commas";
+    if (value[strcspn(value, " =\t\r\n")])
+        return "wants values without blanks and '='";
+    if (gpb_index_find(&axis->known, value) != GPB_NOWHERE)
+        return "has a value twice";
+    if (axis->count >= GPB_SWEEP_MOST)
+        return "has more than 100000 values";
+    gpb_index_add(&axis->known, value, axis->count);
+    axis->values = (char **)gpb_grow(axis->values, axis->count, sizeof *axis->values);
+    axis->values[axis->count++] = gpb_duplicate(value);
+    return NULL;
+}
+
+/* Digits at *at, behind which it then stands. 0, or -1 if there are none or too many. */
+static int gpb_read_digits(const char **at, uint64_t *number)
+{
+    char digits[24];
+    size_t length = strspn(*at, "0123456789");
+    if (length >= sizeof digits)
+        return -1;
+    memcpy(digits, *at, length);
+    digits[length] = '\0';
+    *at += length;
+    return gpubench_parse_count(digits, number);
+}
+
+/* 64 or 2^6, with the base 2 then, else 0. */
+static int gpb_read_size(const char **at, uint64_t *number, uint64_t *base)
+{
+    uint64_t power;
+    *base = 0;
+    if (gpb_read_digits(at, number) != 0)
+        return -1;
+    if (**at != '^')
+        return 0;
+    ++*at;
+    *base = *number;
+    if (gpb_read_digits(at, &power) != 0 || *base < 2)
+        return -1;
+    for (*number = 1; power > 0; power--) {
+        if (*number > UINT64_MAX / *base)
+            return -1;
+        *number *= *base;
+    }
+    return 0;
+}
+
+/* What steps from one number to the next in a range, and which is the last. */
+typedef struct gpb_range {
+    uint64_t last, step;
+    int is_factor;
+} gpb_range;
+
+/* Behind the two dots. 0, or -1 if it is none. */
+static int gpb_read_range(const char *at, uint64_t first, uint64_t base, gpb_range *range)
+{
+    uint64_t last_base;
+    if (gpb_read_size(&at, &range->last, &last_base) != 0 || range->last < first)
+        return -1;
+    range->is_factor = *at == '*' || (!*at && base > 0 && base == last_base);
+    range->step = range->is_factor ? base : 1;
+    if ((*at == '+' || *at == '*') && (at++, gpb_read_digits(&at, &range->step) != 0))
+        return -1;
+    if (*at || range->step == 0 || (range->is_factor && (range->step == 1 || first == 0)))
+        return -1;
+    return 0;
+}
+
+/* What stands between two commas: a word, a number, or a range. NULL, or what is wrong. */
+static const char *gpb_add_values(gpb_axis *axis, const char *piece)
+{
+    const char *at = piece, *wrong = NULL;
+    gpb_range range = {0, 1, 0};
+    uint64_t number, base;
+    char text[32];
+    int is_size = gpb_read_size(&at, &number, &base) == 0;
+    if (is_size && *at == '.' && at[1] == '.') {
+        if (gpb_read_range(at + 2, number, base, &range) != 0)
+            return "wants a range as 1..8, 8..64+8, 1..64*2 or 2^4..2^9";
+    } else if (is_size && !*at && base > 0) {
+        range.last = number;
+    } else {
+        return strstr(piece, "..") ? "wants numbers around '..'" : gpb_add_value(axis, piece);
+    }
+    for (;;) {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+        wrong = gpb_add_value(axis, text);
+        if (wrong || (range.is_factor ? number > range.last / range.step
+                                      : range.last - number < range.step))
+            return wrong;
+        number = range.is_factor ? number * range.step : number + range.step;
+    }
+}
+
+/* The text of one axis, the program's or --axis's. NULL, or what is wrong. */
+static const char *gpb_read_axis(gpb_axis *axis, const char *text)
+{
+    char *copy = gpb_duplicate(text), *at = copy;
+    const char *wrong = NULL;
+    int more = 1;
+    while (more && !wrong) {
+        size_t length = strcspn(at, ",");
+        more = at[length] == ',';
+        at[length] = '\0';
+        wrong = gpb_add_values(axis, at);
+        at += length + 1;
+    }
+    free(copy);
+    return wrong;
+}
+
+/* Is the name a key of the params already? */
+static int gpb_has_key(const char *params, const char *name)
+{
+    size_t length = strlen(name);
+    for (; params && *params; params += strcspn(params, " "), params += strspn(params, " "))
+        if (!strncmp(params, name, length) && params[length] == '=')
+            return 1;
+    return 0;
+}
+
+/* One axis of the program, with what the command line says of it. */
+static void gpb_take_values(gpubench *bench, const gpubench_axis *wanted, gpb_axis *axis)
+{
+    const char *text = wanted->values ? wanted->values : "", *where = "axis", *wrong;
+    size_t i;
+    axis->name = wanted->name ? wanted->name : "";
+    if (!*axis->name || axis->name[strcspn(axis->name, " =\t\r\n")]) {
+        gpubench_usage_error(bench, "axis '%s': wants a name without blanks and '='", axis->name);
+        return;
+    }
+    if (!gpb_has_word(bench->axis_names, axis->name, strlen(axis->name)) &&
+        strlen(bench->axis_names) + strlen(axis->name) + 2 < sizeof bench->axis_names) {
+        strcat(bench->axis_names, " ");
+        strcat(bench->axis_names, axis->name);
+    }
+    for (i = 0; i < bench->axes_given_count; i++) {
+        gpb_axis_given *given = &bench->axes_given[i];
+        if (strlen(axis->name) == given->name_bytes &&
+            !strncmp(given->text, axis->name, given->name_bytes)) {
+            text = given->text + given->name_bytes + 1;
+            where = "--axis";
+            given->used = 1;
+        }
+    }
+    wrong = gpb_read_axis(axis, text);
+    if (wrong)
+        gpubench_usage_error(bench, "%s '%s=%s': %s", where, axis->name, text, wrong);
+}
+
+/* The case at one point of the sweep. numbers: which value of each axis. */
+static void gpb_queue_point(gpubench *bench, const gpubench_case *one, const gpb_axis *axes,
+                            size_t axis_count, const size_t *numbers)
+{
+    size_t bytes = strlen(one->params ? one->params : "") + 1, before = bench->item_count, i;
+    gpubench_case point = *one;
+    gpb_item *item;
+    char *params;
+    for (i = 0; i < axis_count; i++)
+        bytes += strlen(axes[i].name) + strlen(axes[i].values[numbers[i]]) + 2;
+    params = (char *)gpb_must(malloc(bytes));
+    strcpy(params, one->params ? one->params : "");
+    for (i = 0; i < axis_count; i++) {
+        const char *value = axes[i].values[numbers[i]];
+        size_t used = strlen(params);
+        if (!strcmp(axes[i].name, "dtype"))
+            point.dtype = value;
+        else
+            snprintf(params + used, bytes - used, "%s%s=%s", used ? " " : "", axes[i].name, value);
+    }
+    point.params = params;
+    gpb_queue(bench, &point, bench->group_count);
+    free(params);
+    if (bench->item_count == before) /* the filter's */
+        return;
+    item = &bench->items[before];
+    item->places = (gpb_place *)gpb_must(calloc(axis_count + 1, sizeof *item->places));
+    item->place_count = axis_count;
+    for (i = 0; i < axis_count; i++) {
+        item->places[i].axis = gpb_duplicate(axes[i].name);
+        item->places[i].value = gpb_duplicate(axes[i].values[numbers[i]]);
+    }
+}
+
+/* Counts on: the last axis first. 0 after the last point. */
+static int gpb_next_point(const gpb_axis *axes, size_t axis_count, size_t *numbers)
+{
+    size_t i = axis_count;
+    while (i > 0 && ++numbers[i - 1] == axes[i - 1].count)
+        numbers[--i] = 0;
+    return i > 0;
+}
+
+static void gpb_queue_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
+                            const gpb_axis *axes, size_t axis_count)
+{
+    size_t *numbers = (size_t *)gpb_must(calloc(axis_count + 1, sizeof *numbers));
+    do {
+        size_t i;
+        for (i = 0; i < count; i++)
+            gpb_queue_point(bench, &cases[i], axes, axis_count, numbers);
+        bench->group_count++;
+    } while (gpb_next_point(axes, axis_count, numbers));
+    free(numbers);
+}
+
+/* Names that would stand in the params twice, or more points than anybody wants. */
+static void gpb_check_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
+                            const gpb_axis *axes, size_t axis_count)
+{
+    size_t points = 1, i, j;
+    for (i = 0; i < axis_count; i++) {
+        for (j = 0; j < i; j++)
+            if (!strcmp(axes[i].name, axes[j].name))
+                gpubench_usage_error(bench, "axis '%s' stands there twice", axes[i].name);
+        for (j = 0; j < count; j++)
+            if (gpb_has_key(cases[j].params, axes[i].name))
+                gpubench_usage_error(bench, "axis '%s' is in the params '%s' already", axes[i].name,
+                                     cases[j].params);
+        points *= points <= GPB_SWEEP_MOST ? axes[i].count : 1;
+    }
+    if (points > GPB_SWEEP_MOST)
+        gpubench_usage_error(bench, "a sweep of more than %d combinations", GPB_SWEEP_MOST);
+}
+
+void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
+                    const gpubench_axis *axes, size_t axis_count)
+{
+    gpb_axis *made = (gpb_axis *)gpb_must(calloc(axis_count + 1, sizeof *made));
+    size_t i, j;
+    for (i = 0; i < axis_count; i++)
+        gpb_take_values(bench, &axes[i], &made[i]);
+    if (!bench->refused)
+        gpb_check_sweep(bench, cases, count, made, axis_count);
+    if (!bench->refused)
+        gpb_queue_sweep(bench, cases, count, made, axis_count);
+    for (i = 0; i < axis_count; i++) {
+        for (j = 0; j < made[i].count; j++)
+            free(made[i].values[j]);
+        free(made[i].values);
+        gpb_index_free(&made[i].known);
+    }
+    free(made);
+}
+
+/* A case of a sweep asks; without an answer it fails, with the first reason. */
+static const char *gpb_find_place(gpubench *bench, const char *name)
+{
+    const gpb_item *item = bench->current ? bench->current->item : NULL;
+    size_t i;
+    for (i = 0; item && i < item->place_count; i++)
+        if (!strcmp(item->places[i].axis, name))
+            return item->places[i].value;
+    if (!item)
+        gpubench_usage_error(bench, "axis '%s' is asked for outside a case's setup", name);
+    else if (!bench->current->misused++)
+        gpubench_fail(bench, GPUBENCH_FAILED, "has no axis '%s'", name);
+    return NULL;
+}
+
+const char *gpubench_axis_text(gpubench *bench, const char *name)
+{
+    const char *value = gpb_find_place(bench, name);
+    return value ? value : "";
+}
+
+int64_t gpubench_axis_number(gpubench *bench, const char *name)
+{
+    const char *value = gpb_find_place(bench, name);
+    int is_negative = value && *value == '-';
+    uint64_t number = 0;
+    if (!value)
+        return 0;
+    if ((gpubench_parse_count(value + is_negative, &number) != 0 || number > INT64_MAX) &&
+        !bench->current->misused++)
+        gpubench_fail(bench, GPUBENCH_FAILED, "axis '%s' is '%s', and wants a whole number", name,
+                      value);
+    if (bench->current->misused)
+        return 0;
+    return is_negative ? -(int64_t)number : (int64_t)number;
+}
+
+/* An axis that no sweep has was mistyped. */
+static void gpb_check_axes(gpubench *bench)
+{
+    size_t i;
+    for (i = 0; i < bench->axes_given_count; i++)
+        if (!bench->axes_given[i].used)
+            gpubench_usage_error(bench, "--axis '%s': there is no such axis%s%s",
+                                 bench->axes_given[i].text, *bench->axis_names ? "; there are" : "",
+                                 bench->axis_names);
 }
 
 /* ==== the public functions ================================================ */
@@ -7723,9 +8396,10 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
         gpb_print_help(bench, options, option_count);
         exit(0);
     }
+    bench->given = given;
+    bench->given_standard = given + option_count;
     if (!bench->refused)
-        gpb_take_settings(bench, given + option_count);
-    free(given);
+        gpb_take_settings(bench, bench->given_standard);
     bench->backend = gpb_choose_backend(&bench->settings);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
@@ -7758,32 +8432,6 @@ gpubench_case gpubench_case_init(const char *name, int (*run)(void *, gpubench_s
     one.run = run;
     one.context = context;
     return one;
-}
-
-static void gpb_queue(gpubench *bench, const gpubench_case *one, size_t group)
-{
-    gpb_item *item;
-    char *key = gpb_make_key(one);
-    if (!one->name || !*one->name || !one->run)
-        gpubench_usage_error(bench, "a case needs a name and a run function");
-    if (gpb_index_find(&bench->item_keys, key) != GPB_NOWHERE)
-        gpubench_usage_error(bench, "the case '%s' stands there twice", key);
-    if (bench->has_filter && regexec(&bench->filter, key, 0, NULL, 0) != 0) {
-        bench->filtered_out++;
-        free(key);
-        return;
-    }
-    gpb_index_add(&bench->item_keys, key, bench->item_count);
-    bench->items =
-        (gpb_item *)gpb_grow(bench->items, bench->item_count, sizeof *bench->items);
-    item = &bench->items[bench->item_count++];
-    item->one = *one;
-    item->one.name = gpb_duplicate(one->name);
-    item->one.variant = gpb_duplicate(one->variant);
-    item->one.dtype = gpb_duplicate(one->dtype);
-    item->one.params = gpb_duplicate(one->params);
-    item->group = group;
-    item->key = key;
 }
 
 void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t count)
@@ -7831,14 +8479,12 @@ static size_t gpb_first_of_group(const gpubench *bench, size_t group)
 static void gpb_run_group(gpubench *bench, size_t group)
 {
     size_t first = gpb_first_of_group(bench, group), count = 0, i;
-    unsigned mode;
     while (first + count < bench->item_count && bench->items[first + count].group == group)
         count++;
     for (i = 0; i < count && bench->settings.profile && !bench->lost; i++)
         gpb_profile(bench, &bench->items[first + i]);
-    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && !bench->settings.profile; mode *= 2)
-        if ((bench->settings.modes & mode) && !bench->lost)
-            gpb_measure_unit(bench, &bench->items[first], count, mode);
+    if (count > 0 && !bench->settings.profile)
+        gpb_measure_unit(bench, &bench->items[first], count);
 }
 
 /* The cases, also as objects where --json wants them: what is known of a row
@@ -7852,7 +8498,7 @@ static int gpb_list(gpubench *bench)
     for (i = 0; i < bench->item_count && bench->settings.json; i++) {
         gpb_row *row = gpb_new_row(bench);
         gpb_fill_case(bench, &bench->items[i].one, row);
-        gpb_fill_amounts(&bench->items[i].one, row);
+        gpb_fill_amounts(bench->items[i].one.bytes, bench->items[i].one.flops, row);
         gpb_fill_build(bench, row);
     }
     return gpb_finish_json(bench) != 0 ? 2 : 0;
@@ -7862,6 +8508,7 @@ static void gpb_check_queue(gpubench *bench)
 {
     unsigned modes = 0;
     size_t i;
+    gpb_check_axes(bench);
     for (i = 0; i < bench->item_count; i++)
         modes |= gpb_modes_of(bench, &bench->items[i]);
     if (bench->item_count == 0 && bench->filtered_out > 0)
@@ -7874,6 +8521,45 @@ static void gpb_check_queue(gpubench *bench)
                              bench->settings.mode);
     if (!bench->settings.mode)
         bench->settings.modes = modes;
+    if (gpb_wants_watching(&bench->settings) && !bench->watcher)
+        gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
+                             bench->settings.kernels       ? "--kernels"
+                             : bench->settings.kernels_csv ? "--kernels-csv"
+                                                           : "--trace");
+}
+
+void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
+                         void *context)
+{
+    bench->before.function = function;
+    bench->before.context = context;
+    bench->before.called = 0;
+}
+
+/* As the setup of a case that owns what it allocates until the end. 0, or a code
+ * after a message. */
+static int gpb_call_before_all(gpubench *bench)
+{
+    gpb_before *before = &bench->before;
+    gpb_live live;
+    int code;
+    if (!before->function || before->called)
+        return 0;
+    before->called = 1;
+    before->item.key = (char *)(uintptr_t)"before all";
+    live = gpb_new_live(&before->item);
+    code = bench->backend->make_current(bench);
+    bench->current = &live;
+    if (code == 0)
+        code = before->function(before->context, bench);
+    if (code == 0)
+        code = live.misused ? GPUBENCH_FAILED : bench->backend->finish(bench);
+    if (code != 0) {
+        gpb_blame(bench, &live, code, "setup");
+        gpb_message(bench, "before all cases: %s: %s", live.status, live.reason);
+    }
+    bench->current = NULL;
+    return code;
 }
 
 /* Once; and what the method costs in modes that no case before was measured in. */
@@ -7884,10 +8570,29 @@ static int gpb_open_device(gpubench *bench)
     return code != 0 || bench->settings.profile ? code : gpb_measure_overhead(bench);
 }
 
-void gpubench_run(gpubench *bench)
+/* All that were queued since the last time. 0, or a code after a message. */
+static int gpb_run_groups(gpubench *bench)
 {
     size_t *order, i, count = bench->group_count - bench->groups_done;
-    gpubench *before;
+    if (gpb_call_before_all(bench) != 0) {
+        bench->failed = 1;
+        bench->refused = bench->row_count == 0;
+        return -1;
+    }
+    if (!bench->settings.profile && gpb_start_rows(bench) != 0)
+        return -1;
+    order = gpb_shuffle_groups(bench, count);
+    for (i = 0; i < count && !bench->lost; i++)
+        gpb_run_group(bench, order[i]);
+    bench->groups_done = bench->group_count;
+    free(order);
+    return 0;
+}
+
+void gpubench_run(gpubench *bench)
+{
+    gpubench *before = gpb_measuring;
+    int code;
     if (!bench->refused)
         gpb_check_queue(bench);
     if (bench->refused || bench->settings.list || !bench->device_chosen)
@@ -7897,16 +8602,11 @@ void gpubench_run(gpubench *bench)
         bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
         return;
     }
-    if (!bench->settings.profile && gpb_start_rows(bench) != 0)
-        return;
-    order = gpb_shuffle_groups(bench, count);
-    before = gpb_measuring;
     gpb_measuring = bench;
-    for (i = 0; i < count && !bench->lost; i++)
-        gpb_run_group(bench, order[i]);
+    code = gpb_run_groups(bench);
     gpb_measuring = before;
-    bench->groups_done = bench->group_count;
-    free(order);
+    if (code != 0)
+        return;
     if (bench->lost && !bench->settings.profile)
         gpb_start_over(bench);
     gpb_stop_rows(bench);
@@ -7914,7 +8614,7 @@ void gpubench_run(gpubench *bench)
 
 static void gpb_free(gpubench *bench)
 {
-    size_t i;
+    size_t i, j;
     if (gpb_measuring == bench) /* an exception left its gpubench_run */
         gpb_measuring = NULL;
     gpb_call_at_close(bench);
@@ -7924,15 +8624,24 @@ static void gpb_free(gpubench *bench)
         free((char *)(uintptr_t)bench->items[i].one.dtype);
         free((char *)(uintptr_t)bench->items[i].one.params);
         free(bench->items[i].key);
+        for (j = 0; j < bench->items[i].place_count; j++) {
+            free(bench->items[i].places[j].axis);
+            free(bench->items[i].places[j].value);
+        }
+        free(bench->items[i].places);
     }
     for (i = 0; i < bench->row_count; i++)
         gpb_free_row(&bench->rows[i]);
-    if (bench->device_open && !bench->lost)
+    if (bench->device_open && !bench->lost) {
+        gpb_release_memory(bench, &bench->before.item);
         bench->backend->close(bench);
+    }
+    free(bench->axes_given);
     if (bench->has_filter)
         regfree(&bench->filter);
     gpb_index_free(&bench->item_keys);
     gpb_index_free(&bench->row_keys);
+    free(bench->given);
     free(bench->samples_path);
     free(bench->samples_temporary);
     free(bench->json_path);
@@ -7965,8 +8674,39 @@ int gpubench_close(gpubench *bench)
         (void)gpb_report(bench); /* what was measured before is not lost; the status tells */
     if (bench->is_child)
         gpb_write_slot(bench, GPB_SLOT_ENDED, NULL, "");
+    if (!bench->refused && !bench->lost && bench->device_open &&
+        gpb_wants_watching(&bench->settings) && bench->run == bench->settings.runs) {
+        int watched = gpb_trace_all(bench);
+        status = watched > status ? watched : status;
+    }
     gpb_free(bench);
     return status;
+}
+
+void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher)
+{
+    bench->watcher = watcher;
+}
+
+const char *gpubench_given(const gpubench *bench, const char *option)
+{
+    return gpb_given(bench->given_standard, option);
+}
+
+void gpubench_range_begin(const char *name)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(name);
+    else if (gpb_profiler_push)
+        gpb_profiler_push(name);
+}
+
+void gpubench_range_end(void)
+{
+    if (gpb_traced)
+        gpb_traced->watcher->range(NULL);
+    else if (gpb_profiler_pop)
+        gpb_profiler_pop();
 }
 
 int gpubench_is_cuda(const gpubench *bench)

@@ -20,6 +20,6 @@ dist:   ## a release: build/dist/gpubench-VERSION.h and .tar.gz
 	rm -rf build/dist
 	mkdir -p build/dist/$(RELEASE)
 	cp gpubench.h build/dist/$(RELEASE).h
-	cp -R gpubench.h LICENSE README.md examples build/dist/$(RELEASE)
+	cp -R gpubench.h gpubench_trace.h LICENSE README.md examples build/dist/$(RELEASE)
 	tar -C build/dist -czf build/dist/$(RELEASE).tar.gz $(RELEASE)
 	rm -r build/dist/$(RELEASE)

@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint em
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers sweep
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -94,8 +94,28 @@ $(TESTS)/rows_no_proc: tests/fixtures/rows.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
 
+# Programs whose runs are watched.
+TRACED_PROGRAMS := $(TESTS)/traced $(TESTS)/trace
+
+$(TESTS)/traced: tests/fixtures/traced.c
+$(TESTS)/trace: examples/trace.c
+$(TRACED_PROGRAMS):
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -MMD -MP -o $@ $<
+
+# gpubench_trace.h's CUDA half on a substitute for CUPTI, where the toolkit's headers are.
+CUPTI_TEST := $(if $(wildcard $(TOOLKIT)/include/cupti.h),$(TESTS)/test_trace_cupti)
+FAKE_CUPTI = $(TESTS)/cupti/lib64/libcupti.so.$(shell sed -n \
+               's/^.define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(TOOLKIT)/include/cuda_runtime_api.h)
+
+$(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupti.c gpubench_trace.h gpubench.h
+	@mkdir -p $(dir $(FAKE_CUPTI))
+	$(CC) $(TEST_CFLAGS) -isystem $(TOOLKIT)/include -fPIC -shared -o $(FAKE_CUPTI) tests/fake_cupti/cupti.c
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include \
+	  -o $@ $< -lcmocka -lpthread -ldl
+
 # The header's CUDA half, on a substitute for the CUDA runtime.
-FAKE_CUDA := -DGPUBENCH_CUDA=1 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
 
 # A substitute for NVML under the real one's name, so that looking it up at run
 # time finds this one; what it describes is the test's.
@@ -147,16 +167,24 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
 
-$(TESTS)/first: examples/first.c gpubench.h
+# --axis in every form, from outside.
+$(TESTS)/test_sweep: | $(TESTS)/sweep
+
+$(TESTS)/first $(TESTS)/sweep: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
-test: $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm ## the tests that need no GPU
+TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(COMPARE_TESTS) \
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm
+
+test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(filter-out %/test_tool,$(COMPARE_TESTS)) \
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
+	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
+	  tests/scripts/test_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 

@@ -33,6 +33,7 @@ put() {
 
 install_all() {
     put 644 include/gpubench.h <gpubench.h
+    put 644 include/gpubench_trace.h <gpubench_trace.h
     put 755 bin/gpubench-compare <build/gpubench-compare
     put 644 share/man/man1/gpubench-compare.1 <build/gpubench-compare.1
     filled packaging/gpubench.pc.in | put 644 share/pkgconfig/gpubench.pc
@@ -43,7 +44,7 @@ install_all() {
 
 # Folders that others use as well stay.
 uninstall_all() {
-    for file in include/gpubench.h bin/gpubench-compare share/man/man1/gpubench-compare.1 \
+    for file in include/gpubench.h include/gpubench_trace.h bin/gpubench-compare share/man/man1/gpubench-compare.1 \
         share/pkgconfig/gpubench.pc share/cmake/gpubench/gpubenchConfig.cmake \
         share/cmake/gpubench/gpubenchConfigVersion.cmake; do
         rm -f "$root/$file"

@@ -1,9 +1,12 @@
 /*
  * suite.c - the suites' common half: see suite.h. This is the one file of a
- * suite's program that contains gpubench's implementation.
+ * suite's program that contains the implementations of gpubench.h and gpubench_trace.h.
  */
 #define GPUBENCH_IMPLEMENTATION
+#define GPUBENCH_TRACE_IMPLEMENTATION
 #include "suite.h"
+
+#include "../gpubench_trace.h"
 
 #include "../kernels/common/convert.h"
 #include "../kernels/common/random.h"
@@ -56,6 +59,7 @@ suite suite_open(const char *name, const char *shape_help, int argc, char **argv
         {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option}};
     suite s = {NULL, NULL, 0};
     s.bench = gpubench_open_with(name, options, sizeof options / sizeof *options, argc, argv);
+    gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     if (!gpubench_is_cuda(s.bench) && !s.bench->settings.quiet)
         fprintf(stderr, "%s: measuring the CPU (%s)\n", name,
@@ -258,7 +262,7 @@ static size_t output_bytes(const gpubench *bench)
 {
     size_t bytes = 0;
     for (const gpb_allocation *one = bench->allocations; one; one = one->next)
-        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT))
+        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT))
             bytes += one->bytes;
     return bytes;
 }
@@ -268,7 +272,7 @@ static int copy_outputs(gpubench *bench, unsigned char *copy)
 {
     int code = 0;
     for (const gpb_allocation *one = bench->allocations; one && code == 0; one = one->next)
-        if (one->owner == bench->current && (one->kind & GPUBENCH_OUTPUT)) {
+        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT)) {
             code = gpubench_copy(bench, copy, one->base + GPB_GUARD_BYTES, one->bytes);
             copy += one->bytes;
         }

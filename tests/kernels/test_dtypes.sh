@@ -14,7 +14,7 @@ check() { # check STATUS NAME
     if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
 }
 
-cp -R gpubench.h suites kernels "$work"
+cp -R gpubench.h gpubench_trace.h suites kernels "$work"
 exhaustive=$(sed -n 's/^EXHAUSTIVE := //p' Makefile)
 
 compile() { # compile FILE: its messages, among them of the new dtype

@@ -31,7 +31,7 @@ run_make() { make BACKEND=cpu "$@" >"$work/log" 2>&1; }
 run_program() { "$1" --quiet --max-time 0.01 --max-samples 3 >>"$work/log" 2>&1; }
 files() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); }
 
-installed='./bin/gpubench-compare ./include/gpubench.h '
+installed='./bin/gpubench-compare ./include/gpubench.h ./include/gpubench_trace.h '
 installed=$installed'./share/cmake/gpubench/gpubenchConfig.cmake '
 installed=$installed'./share/cmake/gpubench/gpubenchConfigVersion.cmake '
 installed=$installed'./share/man/man1/gpubench-compare.1 ./share/pkgconfig/gpubench.pc '
@@ -142,7 +142,7 @@ run_make dist && cmp gpubench.h "build/dist/gpubench-$version.h" >"$work/log" 2>
 check $? "dist: the header by its version"
 mkdir "$work/unpacked"
 tar -C "$work/unpacked" -xzf "build/dist/gpubench-$version.tar.gz" >"$work/log" 2>&1 &&
-    (for file in gpubench.h LICENSE README.md examples; do
+    (for file in gpubench.h gpubench_trace.h LICENSE README.md examples; do
         diff -r $file "$work/unpacked/gpubench-$version/$file" || exit 1
     done) >"$work/log" 2>&1
 check $? "dist: the archive holds header, licence, README and examples"

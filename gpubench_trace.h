@@ -1,0 +1,1338 @@
+/*
+ * gpubench_trace.h - what happens inside one execution of a case: --kernels,
+ * --kernels-csv and --trace. Optional, beside gpubench.h.
+ *
+ * In ONE source file:
+ *
+ *     #define GPUBENCH_TRACE_IMPLEMENTATION
+ *     #include "gpubench_trace.h"
+ *
+ * and in the program, between opening and closing:
+ *
+ *     gpubench_trace(bench);
+ *
+ * When everything has been timed, each case is executed once more, cold, and
+ * watched. On a GPU by CUPTI's activity records, where the toolkit's headers were
+ * there when this was compiled and its library is found at run time (by dlopen: a
+ * program without the option needs neither). On the CPU by the host's clock: the
+ * run, and the ranges that it names by gpubench_range_begin.
+ *
+ * Times of kernels are the device's own, from the first block's start to the last
+ * one's end: without what a launch costs, which a case's time has.
+ *
+ * POSIX; C99 and C++11 or later. Private names begin with gpt_ or GPT_.
+ *
+ * Licence: MIT, as gpubench.h's.
+ */
+#ifndef GPUBENCH_TRACE_H
+#define GPUBENCH_TRACE_H
+
+#include "gpubench.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the three options work. Refuses the command line where one of their files
+ * cannot be written. Call it after gpubench_open. */
+void gpubench_trace(gpubench *bench);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUBENCH_TRACE_H */
+
+#if defined(GPUBENCH_TRACE_IMPLEMENTATION) && !defined(GPUBENCH_TRACE_IMPLEMENTED)
+#define GPUBENCH_TRACE_IMPLEMENTED
+
+/* The sections:
+ *
+ *   events            what happened, and when
+ *   the host          ranges, by the monotonic clock
+ *   CUPTI             kernels, copies, memsets, calls
+ *   occupancy         how many blocks of a kernel a multiprocessor holds
+ *   a case's summary  events by name, busy and idle time
+ *   the table         --kernels
+ *   CSV               --kernels-csv
+ *   the timeline      --trace
+ *   the watcher       what gpubench.h calls
+ */
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef GPT_CUPTI
+#if GPUBENCH_CUDA && defined(__has_include)
+#if __has_include(<cupti.h>) && __has_include(<cuda_occupancy.h>)
+#define GPT_CUPTI 1
+#endif
+#endif
+#endif
+#ifndef GPT_CUPTI
+#define GPT_CUPTI 0
+#endif
+
+#if GPT_CUPTI
+#include <cuda_occupancy.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== events ============================================================== */
+
+enum { GPT_KERNEL, GPT_COPY, GPT_SET, GPT_RANGE, GPT_CALL };
+
+static const char *const gpt_kind_names[] = {"kernel", "copy", "memset", "range", "call"};
+
+typedef struct gpt_event {
+    int kind;
+    size_t name; /* in gpt.names */
+    uint64_t start_ns, end_ns;
+    uint64_t bytes;       /* of a copy or memset */
+    uint64_t correlation; /* of a call and what it enqueued */
+    unsigned stream;
+    unsigned grid[3], block[3], registers, shared_bytes, dynamic_bytes; /* of a kernel */
+    int depth;                                                          /* of a range */
+} gpt_event;
+
+/* Of one kernel, copy or range: all of its events in a case. */
+typedef struct gpt_group {
+    const gpt_event *first;
+    uint64_t count, total_ns, least_ns, most_ns, bytes;
+    int other_grids, other_blocks; /* not all are the first one's */
+    double occupancy, waves;       /* of a kernel, the first one's; 0: unknown */
+    const char *limit;             /* of its occupancy */
+} gpt_group;
+
+typedef struct gpt_summary {
+    gpt_group *groups; /* by total time, the longest first */
+    size_t count;
+    uint64_t launches, total_ns; /* of kernels, copies and memsets, or of ranges */
+    uint64_t span_ns, busy_ns;   /* from the first start to the last end; when any was at work */
+} gpt_summary;
+
+enum { GPT_MOST_RANGES = 64 };
+
+static struct {
+    gpt_event *events; /* of the case that is watched */
+    size_t count, capacity;
+    char **names;
+    size_t name_count;
+    size_t open[GPT_MOST_RANGES]; /* ranges that have not ended, indices of events */
+    int depth;
+    int lost; /* events: no memory, or dropped by CUPTI */
+    uint64_t begun_ns, ended_ns;
+    FILE *table, *csv, *trace;
+    int cases, first_event; /* written to the timeline */
+    const char *on_gpu;     /* the library that watches; NULL: the host's clock */
+} gpt;
+
+static uint64_t gpt_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Room for one more; 0 where there is none. */
+static int gpt_reserve(void **array, size_t count, size_t *capacity, size_t element_bytes)
+{
+    size_t wanted = *capacity ? 2 * *capacity : 256;
+    void *larger;
+    if (count < *capacity)
+        return 1;
+    larger = realloc(*array, wanted * element_bytes);
+    if (!larger)
+        return 0;
+    *array = larger;
+    *capacity = wanted;
+    return 1;
+}
+
+/* The number of a name, the same for equal ones. Of few: kernels, not launches. */
+static size_t gpt_intern(const char *name)
+{
+    size_t i, bytes = strlen(name) + 1;
+    char **larger, *copy;
+    for (i = 0; i < gpt.name_count; i++)
+        if (!strcmp(gpt.names[i], name))
+            return i;
+    larger = (char **)realloc(gpt.names, (gpt.name_count + 1) * sizeof *larger);
+    gpt.names = larger ? larger : gpt.names;
+    copy = larger ? (char *)malloc(bytes) : NULL;
+    if (!copy)
+        return 0; /* an event of the first name, and the loss is told */
+    memcpy(copy, name, bytes);
+    gpt.names[gpt.name_count] = copy;
+    return gpt.name_count++;
+}
+
+static gpt_event *gpt_add(int kind, const char *name)
+{
+    void *events = gpt.events;
+    gpt_event *event;
+    if (!gpt_reserve(&events, gpt.count, &gpt.capacity, sizeof *gpt.events)) {
+        gpt.lost++;
+        return NULL;
+    }
+    gpt.events = (gpt_event *)events;
+    event = &gpt.events[gpt.count++];
+    memset(event, 0, sizeof *event);
+    event->kind = kind;
+    event->name = gpt_intern(name);
+    return event;
+}
+
+static const char *gpt_name(const gpt_event *event)
+{
+    return event->name < gpt.name_count ? gpt.names[event->name] : "";
+}
+
+static int gpt_is_device_work(const gpt_event *event)
+{
+    return event->kind == GPT_KERNEL || event->kind == GPT_COPY || event->kind == GPT_SET;
+}
+
+/* ==== the host ============================================================ */
+
+static uint64_t gpt_clock_ns(void);
+
+static void gpt_end_range(void)
+{
+    if (--gpt.depth < GPT_MOST_RANGES && gpt.open[gpt.depth] < gpt.count)
+        gpt.events[gpt.open[gpt.depth]].end_ns = gpt_clock_ns();
+}
+
+static void gpt_range(const char *name)
+{
+    gpt_event *event;
+    if (!name) {
+        if (gpt.depth > 1) /* the first is not the case's to end */
+            gpt_end_range();
+        return;
+    }
+    event = gpt_add(GPT_RANGE, name);
+    if (event) {
+        event->depth = gpt.depth;
+        event->start_ns = event->end_ns = gpt_clock_ns();
+    }
+    if (gpt.depth < GPT_MOST_RANGES)
+        gpt.open[gpt.depth] = event ? gpt.count - 1 : (size_t)-1;
+    gpt.depth++;
+}
+
+/* ==== CUPTI =============================================================== */
+
+#if GPT_CUPTI
+
+typedef struct gpt_buffer {
+    struct gpt_buffer *next;
+    uint8_t *records;
+    size_t bytes;
+} gpt_buffer;
+
+static struct {
+    void *library, *demangler;
+    CUptiResult (*callbacks)(CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc);
+    CUptiResult (*enable)(CUpti_ActivityKind);
+    CUptiResult (*disable)(CUpti_ActivityKind);
+    CUptiResult (*flush)(uint32_t);
+    CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **);
+    CUptiResult (*dropped)(CUcontext, uint32_t, size_t *);
+    CUptiResult (*text)(CUptiResult, const char **);
+    CUptiResult (*timestamp)(uint64_t *);
+    CUptiResult (*call_name)(CUpti_CallbackDomain, uint32_t, const char **);
+    CUptiResult (*version)(uint32_t *);
+    char *(*demangle)(const char *, char *, size_t *, int *);
+    gpt_buffer *buffers; /* complete, the latest first; CUPTI's threads add to it */
+    pthread_mutex_t lock;
+    struct cudaOccDeviceProp device;
+} gpt_cupti;
+
+static const CUpti_ActivityKind gpt_kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_RUNTIME}; /* the last for the timeline only: it delays the host */
+
+static uint64_t gpt_clock_ns(void)
+{
+    uint64_t now;
+    if (gpt.on_gpu && gpt_cupti.timestamp(&now) == CUPTI_SUCCESS)
+        return now;
+    return gpt_now_ns();
+}
+
+static void CUPTIAPI gpt_give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records)
+{
+    const size_t size = (size_t)8 << 20, alignment = 8;
+    *buffer = NULL;
+    *bytes = posix_memalign((void **)buffer, alignment, size) == 0 ? size : 0;
+    *most_records = 0; /* as many as fit */
+}
+
+static void CUPTIAPI gpt_take_buffer(CUcontext context, uint32_t stream, uint8_t *records,
+                                     size_t size, size_t valid)
+{
+    gpt_buffer *buffer = valid > 0 ? (gpt_buffer *)malloc(sizeof *buffer) : NULL;
+    size_t dropped = 0;
+    (void)size;
+    pthread_mutex_lock(&gpt_cupti.lock);
+    if (gpt_cupti.dropped(context, stream, &dropped) == CUPTI_SUCCESS)
+        gpt.lost += (int)dropped;
+    if (buffer) {
+        buffer->records = records;
+        buffer->bytes = valid;
+        buffer->next = gpt_cupti.buffers;
+        gpt_cupti.buffers = buffer;
+    } else {
+        gpt.lost += valid > 0;
+        free(records);
+    }
+    pthread_mutex_unlock(&gpt_cupti.lock);
+}
+
+/* The end of a template's arguments, or of a function's, that begin at text. */
+static const char *gpt_skip_brackets(const char *text)
+{
+    int depth = 0;
+    for (; *text; text++) {
+        depth += strchr("(<[", *text) != NULL;
+        depth -= strchr(")>]", *text) != NULL;
+        if (depth == 0)
+            return text + 1;
+    }
+    return text;
+}
+
+/* A kernel's name as its author would say it: without result, namespaces that have no
+ * name, and parameters. In place. */
+static void gpt_shorten(char *name)
+{
+    static const char nameless[] = "(anonymous namespace)::";
+    char *at = strncmp(name, "void ", 5) == 0 ? name + 5 : name;
+    memmove(name, at, strlen(at) + 1);
+    while ((at = strstr(name, nameless)))
+        memmove(at, at + sizeof nameless - 1, strlen(at + sizeof nameless - 1) + 1);
+    for (at = name; *at && *at != '(';)
+        at = *at == '<' ? name + (gpt_skip_brackets(at) - name) : at + 1;
+    *at = '\0';
+}
+
+static gpt_event *gpt_add_kernel(const CUpti_ActivityKernel10 *record)
+{
+    int status = -1;
+    char *whole = gpt_cupti.demangle && record->name
+                      ? gpt_cupti.demangle(record->name, NULL, NULL, &status)
+                      : NULL;
+    gpt_event *event;
+    if (whole)
+        gpt_shorten(whole);
+    event = gpt_add(GPT_KERNEL, whole ? whole : record->name ? record->name : "a kernel");
+    free(whole);
+    if (!event)
+        return NULL;
+    event->grid[0] = (unsigned)record->gridX;
+    event->grid[1] = (unsigned)record->gridY;
+    event->grid[2] = (unsigned)record->gridZ;
+    event->block[0] = (unsigned)record->blockX;
+    event->block[1] = (unsigned)record->blockY;
+    event->block[2] = (unsigned)record->blockZ;
+    event->registers = record->registersPerThread;
+    event->shared_bytes = (unsigned)record->staticSharedMemory;
+    event->dynamic_bytes = (unsigned)record->dynamicSharedMemory;
+    return event;
+}
+
+static const char *gpt_copy_name(int kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "host to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "device to host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "device to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH: return "host to host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP: return "device to other device";
+    default: return "copy";
+    }
+}
+
+/* As programs call it: CUPTI appends the version since which a function is what it is. */
+static gpt_event *gpt_add_call(uint32_t id)
+{
+    const char *name = NULL;
+    char plain[96], *version;
+    if (gpt_cupti.call_name(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name) != CUPTI_SUCCESS || !name)
+        name = "a call of the runtime";
+    snprintf(plain, sizeof plain, "%s", name);
+    version = strstr(plain, "_v");
+    if (version && version[2] >= '0' && version[2] <= '9')
+        *version = '\0';
+    return gpt_add(GPT_CALL, plain);
+}
+
+/* What all records have, under the same names. */
+#define GPT_TAKE_TIMES(event, record)                                                      \
+    do {                                                                                   \
+        (event)->start_ns = (record)->start;                                               \
+        (event)->end_ns = (record)->end;                                                   \
+        (event)->correlation = (record)->correlationId;                                    \
+    } while (0)
+
+static void gpt_add_copy(const CUpti_ActivityMemcpy6 *record)
+{
+    gpt_event *event = gpt_add(GPT_COPY, gpt_copy_name(record->copyKind));
+    if (!event)
+        return;
+    GPT_TAKE_TIMES(event, record);
+    event->stream = record->streamId;
+    event->bytes = record->bytes;
+}
+
+static void gpt_add_set(const CUpti_ActivityMemset4 *record)
+{
+    gpt_event *event = gpt_add(GPT_SET, "memset");
+    if (!event)
+        return;
+    GPT_TAKE_TIMES(event, record);
+    event->stream = record->streamId;
+    event->bytes = record->bytes;
+}
+
+static void gpt_add_record(const CUpti_Activity *record)
+{
+    gpt_event *event;
+    switch ((int)record->kind) { /* of many kinds, those that were asked for */
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+        const CUpti_ActivityKernel10 *kernel = (const CUpti_ActivityKernel10 *)(const void *)record;
+        if ((event = gpt_add_kernel(kernel))) {
+            GPT_TAKE_TIMES(event, kernel);
+            event->stream = kernel->streamId;
+        }
+        break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        gpt_add_copy((const CUpti_ActivityMemcpy6 *)(const void *)record);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        gpt_add_set((const CUpti_ActivityMemset4 *)(const void *)record);
+        break;
+    case CUPTI_ACTIVITY_KIND_RUNTIME: {
+        const CUpti_ActivityAPI *call = (const CUpti_ActivityAPI *)(const void *)record;
+        if ((event = gpt_add_call(call->cbid)))
+            GPT_TAKE_TIMES(event, call);
+        break;
+    }
+    default: break;
+    }
+}
+
+/* Nobody adds to them any more: the device was idle, and everything is flushed. */
+static void gpt_read_buffers(void)
+{
+    while (gpt_cupti.buffers) {
+        gpt_buffer *buffer = gpt_cupti.buffers;
+        CUpti_Activity *record = NULL;
+        while (gpt_cupti.next(buffer->records, buffer->bytes, &record) == CUPTI_SUCCESS)
+            gpt_add_record(record);
+        gpt_cupti.buffers = buffer->next;
+        free(buffer->records);
+        free(buffer);
+    }
+}
+
+static const char *gpt_cupti_text(CUptiResult result)
+{
+    const char *text = NULL;
+    if (gpt_cupti.text && gpt_cupti.text(result, &text) == CUPTI_SUCCESS && text)
+        return text;
+    return "unknown reason";
+}
+
+static size_t gpt_kinds_wanted(void)
+{
+    return sizeof gpt_kinds / sizeof gpt_kinds[0] - (gpt.trace ? 0 : 1);
+}
+
+/* NULL, or why not. */
+static const char *gpt_start_collecting(void)
+{
+    size_t i;
+    for (i = 0; i < gpt_kinds_wanted(); i++) {
+        CUptiResult result = gpt_cupti.enable(gpt_kinds[i]);
+        if (result != CUPTI_SUCCESS)
+            return gpt_cupti_text(result);
+    }
+    return NULL;
+}
+
+static const char *gpt_stop_collecting(void)
+{
+    CUptiResult result = gpt_cupti.flush(1);
+    size_t i;
+    for (i = 0; i < gpt_kinds_wanted(); i++)
+        (void)gpt_cupti.disable(gpt_kinds[i]);
+    gpt_read_buffers();
+    return result == CUPTI_SUCCESS ? NULL : gpt_cupti_text(result);
+}
+
+static int gpt_look_up(const char *symbol, void *function)
+{
+    void *address = dlsym(gpt_cupti.library, symbol);
+    memcpy(function, &address, sizeof address);
+    return address != NULL;
+}
+
+/* The library of the same major version as the headers: records grow with it. */
+static void *gpt_load_cupti(void)
+{
+    static const char *const folders[] = {"", "/usr/local/cuda/lib64/",
+                                          "/usr/local/cuda/extras/CUPTI/lib64/"};
+    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
+    char path[4200];
+    void *library = NULL;
+    size_t i;
+    for (i = 0; i < sizeof variables / sizeof variables[0] && !library; i++)
+        if (getenv(variables[i])) {
+            snprintf(path, sizeof path, "%s/lib64/libcupti.so.%d", getenv(variables[i]),
+                     CUDART_VERSION / 1000);
+            library = dlopen(path, RTLD_NOW);
+        }
+    for (i = 0; i < sizeof folders / sizeof folders[0] && !library; i++) {
+        snprintf(path, sizeof path, "%slibcupti.so.%d", folders[i], CUDART_VERSION / 1000);
+        library = dlopen(path, RTLD_NOW);
+    }
+    return library;
+}
+
+static void gpt_load_demangler(void)
+{
+    void *address;
+    gpt_cupti.demangler = dlopen("libstdc++.so.6", RTLD_NOW);
+    address = gpt_cupti.demangler ? dlsym(gpt_cupti.demangler, "__cxa_demangle") : NULL;
+    memcpy(&gpt_cupti.demangle, &address, sizeof address);
+}
+
+static int gpt_find_functions(void)
+{
+    return gpt_look_up("cuptiActivityRegisterCallbacks", &gpt_cupti.callbacks) &&
+           gpt_look_up("cuptiActivityEnable", &gpt_cupti.enable) &&
+           gpt_look_up("cuptiActivityDisable", &gpt_cupti.disable) &&
+           gpt_look_up("cuptiActivityFlushAll", &gpt_cupti.flush) &&
+           gpt_look_up("cuptiActivityGetNextRecord", &gpt_cupti.next) &&
+           gpt_look_up("cuptiActivityGetNumDroppedRecords", &gpt_cupti.dropped) &&
+           gpt_look_up("cuptiGetResultString", &gpt_cupti.text) &&
+           gpt_look_up("cuptiGetTimestamp", &gpt_cupti.timestamp) &&
+           gpt_look_up("cuptiGetCallbackName", &gpt_cupti.call_name) &&
+           gpt_look_up("cuptiGetVersion", &gpt_cupti.version);
+}
+
+static void gpt_describe_device(void)
+{
+    struct cudaOccDeviceProp *device = &gpt_cupti.device;
+    struct cudaDeviceProp properties;
+    int ordinal = 0;
+    memset((void *)device, 0, sizeof *device);
+    if (cudaGetDevice(&ordinal) != cudaSuccess ||
+        cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess)
+        return;
+    device->computeMajor = properties.major;
+    device->computeMinor = properties.minor;
+    device->maxThreadsPerBlock = properties.maxThreadsPerBlock;
+    device->maxThreadsPerMultiprocessor = properties.maxThreadsPerMultiProcessor;
+    device->regsPerBlock = properties.regsPerBlock;
+    device->regsPerMultiprocessor = properties.regsPerMultiprocessor;
+    device->warpSize = properties.warpSize;
+    device->sharedMemPerBlock = properties.sharedMemPerBlock;
+    device->sharedMemPerMultiprocessor = properties.sharedMemPerMultiprocessor;
+    device->numSms = properties.multiProcessorCount;
+    device->sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin;
+    device->reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock;
+}
+
+/* NULL, or why not. */
+static const char *gpt_open_cupti(void)
+{
+    CUptiResult result;
+    pthread_mutex_init(&gpt_cupti.lock, NULL);
+    gpt_cupti.library = gpt_load_cupti();
+    if (!gpt_cupti.library)
+        return "libcupti is not found (LD_LIBRARY_PATH or CUDA_HOME names its folder)";
+    if (!gpt_find_functions())
+        return "this libcupti lacks functions of the activity API";
+    result = gpt_cupti.callbacks(gpt_give_buffer, gpt_take_buffer);
+    if (result != CUPTI_SUCCESS)
+        return gpt_cupti_text(result);
+    gpt_load_demangler();
+    gpt_describe_device();
+    gpt.on_gpu = "CUPTI";
+    return NULL;
+}
+
+/* The library stays loaded: its threads may still run in it. */
+static void gpt_close_cupti(void)
+{
+    if (gpt_cupti.demangler)
+        dlclose(gpt_cupti.demangler);
+    gpt_cupti.demangler = NULL;
+}
+
+/* ==== occupancy =========================================================== */
+
+static const char *gpt_limit_name(unsigned limits)
+{
+    if (limits & OCC_LIMIT_WARPS)
+        return ""; /* all that it can hold */
+    if (limits & OCC_LIMIT_REGISTERS)
+        return "registers";
+    if (limits & OCC_LIMIT_SHARED_MEMORY)
+        return "shared memory";
+    return limits & OCC_LIMIT_BLOCKS ? "blocks" : "barriers";
+}
+
+static double gpt_count_of(const unsigned *three)
+{
+    return (double)three[0] * three[1] * three[2];
+}
+
+/* Theoretical: warps that fit a multiprocessor, over those that it can hold (the
+ * toolkit's own calculator, cuda_occupancy.h). */
+static void gpt_find_occupancy(gpt_group *group)
+{
+    const gpt_event *kernel = group->first;
+    struct cudaOccDeviceState state;
+    struct cudaOccFuncAttributes attributes;
+    struct cudaOccResult result;
+    double threads = gpt_count_of(kernel->block);
+    memset((void *)&state, 0, sizeof state);
+    memset((void *)&attributes, 0, sizeof attributes);
+    state.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;
+    attributes.maxThreadsPerBlock = INT32_MAX;
+    attributes.numRegs = (int)kernel->registers;
+    attributes.sharedSizeBytes = kernel->shared_bytes;
+    attributes.partitionedGCConfig = PARTITIONED_GC_OFF;
+    attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+    attributes.maxDynamicSharedSizeBytes = kernel->dynamic_bytes;
+    attributes.numBlockBarriers = 1;
+    if (gpt_cupti.device.numSms == 0 ||
+        cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpt_cupti.device, &attributes, &state,
+                                                (int)threads, kernel->dynamic_bytes) !=
+            CUDA_OCC_SUCCESS ||
+        result.activeBlocksPerMultiprocessor <= 0)
+        return;
+    group->occupancy = result.activeBlocksPerMultiprocessor * threads /
+                       gpt_cupti.device.maxThreadsPerMultiprocessor;
+    group->limit = gpt_limit_name(result.limitingFactors);
+    group->waves = gpt_count_of(kernel->grid) /
+                   ((double)result.activeBlocksPerMultiprocessor * gpt_cupti.device.numSms);
+}
+
+#else /* no CUPTI where this was compiled */
+
+static uint64_t gpt_clock_ns(void)
+{
+    return gpt_now_ns();
+}
+
+static const char *gpt_start_collecting(void)
+{
+    return NULL;
+}
+
+static const char *gpt_stop_collecting(void)
+{
+    return NULL;
+}
+
+static const char *gpt_open_cupti(void)
+{
+    return "this program was built where the toolkit had no headers of CUPTI";
+}
+
+static void gpt_close_cupti(void)
+{
+}
+
+static void gpt_find_occupancy(gpt_group *group)
+{
+    (void)group;
+}
+
+#endif
+
+/* ==== a case's summary ==================================================== */
+
+static int gpt_same_three(const unsigned *a, const unsigned *b)
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+static void gpt_add_to_group(gpt_group *group, const gpt_event *event)
+{
+    uint64_t ns = event->end_ns - event->start_ns;
+    if (group->count == 0) {
+        group->first = event;
+        group->least_ns = ns;
+    }
+    group->other_grids |= !gpt_same_three(group->first->grid, event->grid);
+    group->other_blocks |= !gpt_same_three(group->first->block, event->block);
+    group->least_ns = ns < group->least_ns ? ns : group->least_ns;
+    group->most_ns = ns > group->most_ns ? ns : group->most_ns;
+    group->total_ns += ns;
+    group->bytes += event->bytes;
+    group->count++;
+}
+
+static int gpt_by_total(const void *left, const void *right)
+{
+    const gpt_group *a = (const gpt_group *)left, *b = (const gpt_group *)right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    return strcmp(gpt_name(a->first), gpt_name(b->first));
+}
+
+static int gpt_by_start(const void *left, const void *right)
+{
+    const gpt_event *a = *(const gpt_event *const *)left, *b = *(const gpt_event *const *)right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Time covered by at least one of the events, which may overlap on several streams. */
+static void gpt_measure_span(gpt_summary *summary, const gpt_event **events, size_t count)
+{
+    uint64_t end = 0;
+    size_t i;
+    qsort(events, count, sizeof *events, gpt_by_start);
+    for (i = 0; i < count; i++) {
+        uint64_t from = events[i]->start_ns > end ? events[i]->start_ns : end;
+        summary->busy_ns += events[i]->end_ns > from ? events[i]->end_ns - from : 0;
+        end = events[i]->end_ns > end ? events[i]->end_ns : end;
+    }
+    summary->span_ns = count > 0 ? end - events[0]->start_ns : 0;
+}
+
+/* On a GPU what the device did; on the CPU the ranges. */
+static int gpt_is_counted(const gpt_event *event)
+{
+    return gpt.on_gpu ? gpt_is_device_work(event) : event->kind == GPT_RANGE;
+}
+
+static gpt_group *gpt_find_group(gpt_summary *summary, const gpt_event *event)
+{
+    size_t i;
+    for (i = 0; i < summary->count; i++)
+        if (summary->groups[i].first->kind == event->kind &&
+            summary->groups[i].first->name == event->name)
+            return &summary->groups[i];
+    return &summary->groups[summary->count++];
+}
+
+/* 0, or -1 when memory ran out. gpt_free_summary is due. */
+static int gpt_summarize(gpt_summary *summary)
+{
+    const gpt_event **counted = (const gpt_event **)malloc((gpt.count + 1) * sizeof *counted);
+    size_t kinds = sizeof gpt_kind_names / sizeof gpt_kind_names[0], count = 0, i;
+    memset(summary, 0, sizeof *summary);
+    summary->groups =
+        (gpt_group *)calloc(kinds * gpt.name_count + 1, sizeof *summary->groups);
+    if (!counted || !summary->groups) {
+        free(counted);
+        return -1;
+    }
+    for (i = 0; i < gpt.count; i++)
+        if (gpt_is_counted(&gpt.events[i])) {
+            const gpt_event *event = &gpt.events[i];
+            gpt_add_to_group(gpt_find_group(summary, event), event);
+            summary->total_ns += event->depth == 0 ? event->end_ns - event->start_ns : 0;
+            counted[count++] = event;
+        }
+    summary->launches = count;
+    gpt_measure_span(summary, counted, count);
+    for (i = 0; i < summary->count; i++)
+        if (summary->groups[i].first->kind == GPT_KERNEL)
+            gpt_find_occupancy(&summary->groups[i]);
+    qsort(summary->groups, summary->count, sizeof *summary->groups, gpt_by_total);
+    free(counted);
+    return 0;
+}
+
+static void gpt_free_summary(gpt_summary *summary)
+{
+    free(summary->groups);
+}
+
+/* A column of the row in which the case was timed, cold if it was; "" if none. */
+static const char *gpt_timed(const gpubench *bench, const gpubench_case *one, const char *column)
+{
+    static const char *const keys[] = {"case", "variant", "dtype", "params"};
+    const char *const wanted[] = {one->name, one->variant, one->dtype, one->params};
+    const char *found = "";
+    size_t row, i;
+    for (row = 0; row < gpubench_row_count(bench); row++) {
+        for (i = 0; i < 4 && !strcmp(gpubench_value(bench, row, keys[i]), wanted[i]); i++)
+            continue;
+        if (i < 4 || strcmp(gpubench_value(bench, row, "status"), "ok"))
+            continue;
+        if (!*found || !strcmp(gpubench_value(bench, row, "mode"), "cold"))
+            found = gpubench_value(bench, row, column);
+    }
+    return found;
+}
+
+/* The case tells its work as a whole, so a rate is known where one kernel does it. */
+static double gpt_rate(const gpt_summary *summary, const gpt_group *group, uint64_t work,
+                       double per)
+{
+    int alone = group->first->kind == GPT_KERNEL && group->count == 1 && summary->launches == 1;
+    if (group->first->kind != GPT_KERNEL && group->bytes > 0)
+        return 0;
+    return alone && group->total_ns > 0 ? (double)work / (double)group->total_ns / per : 0;
+}
+
+static double gpt_gb_per_s(const gpt_summary *summary, const gpt_group *group,
+                           const gpubench_case *one)
+{
+    if (group->bytes > 0 && group->total_ns > 0)
+        return (double)group->bytes / (double)group->total_ns;
+    return gpt_rate(summary, group, one->bytes, 1);
+}
+
+static void gpt_format_three(char *text, size_t bytes, const unsigned *three, int others)
+{
+    if (others)
+        snprintf(text, bytes, "various");
+    else if (three[2] > 1)
+        snprintf(text, bytes, "%ux%ux%u", three[0], three[1], three[2]);
+    else if (three[1] > 1)
+        snprintf(text, bytes, "%ux%u", three[0], three[1]);
+    else
+        snprintf(text, bytes, "%u", three[0]);
+}
+
+/* ==== the table =========================================================== */
+
+enum { GPT_TOP = 20 };
+
+static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
+                           const gpt_summary *summary)
+{
+    const char *timed = gpt_timed(bench, one, "median_us");
+    double idle = summary->span_ns > 0 ? 1 - (double)summary->busy_ns / (double)summary->span_ns : 0;
+    double timed_us = 0;
+    fprintf(gpt.table, "\n%s %s %s %s\n  %s: %llu, %.2f us in all", one->name, one->variant,
+            one->dtype, one->params, gpt.on_gpu ? "kernels, copies and memsets" : "ranges",
+            (unsigned long long)summary->launches, (double)summary->total_ns / 1e3);
+    if (gpt.on_gpu)
+        fprintf(gpt.table, "; %.2f us from the first to the last, %.0f %% of it idle",
+                (double)summary->span_ns / 1e3, 100 * idle);
+    if (gpubench_parse_number(timed, &timed_us) == 0)
+        fprintf(gpt.table, "; timed: %.2f us", timed_us);
+    fputs("\n\n", gpt.table);
+}
+
+static void gpt_print_number(double value, int width, const char *format)
+{
+    char text[32] = "";
+    if (value > 0)
+        snprintf(text, sizeof text, format, value);
+    fprintf(gpt.table, " %*s", width, text);
+}
+
+/* What only a kernel or a copy has. */
+static void gpt_print_device_columns(const gpubench_case *one, const gpt_summary *summary,
+                                     const gpt_group *group)
+{
+    const gpt_event *first = group->first;
+    char grid[48] = "", block[48] = "";
+    if (first->kind == GPT_KERNEL) {
+        gpt_format_three(grid, sizeof grid, first->grid, group->other_grids);
+        gpt_format_three(block, sizeof block, first->block, group->other_blocks);
+    }
+    fprintf(gpt.table, " %12s %9s", grid, block);
+    gpt_print_number(first->registers, 5, "%.0f");
+    gpt_print_number((first->shared_bytes + first->dynamic_bytes) / 1024.0, 7, "%.1f");
+    gpt_print_number(100 * group->occupancy, 6, "%.0f");
+    fprintf(gpt.table, " %-13s", group->limit ? group->limit : "");
+    gpt_print_number(group->waves, 7, "%.2f");
+    gpt_print_number(gpt_gb_per_s(summary, group, one), 7, "%.0f");
+    gpt_print_number(gpt_rate(summary, group, one->flops, 1e3), 8, "%.2f");
+}
+
+static void gpt_print_group(const gpubench_case *one, const gpt_summary *summary,
+                            const gpt_group *group)
+{
+    double whole = (double)(gpt.on_gpu ? summary->total_ns : summary->span_ns);
+    double total = (double)group->total_ns, count = (double)group->count;
+    fprintf(gpt.table, "  %5.1f %10.2f %8.0f %10.2f", whole > 0 ? 100 * total / whole : 0,
+            total / 1e3, count, total / 1e3 / count);
+    if (gpt.on_gpu)
+        gpt_print_device_columns(one, summary, group);
+    fprintf(gpt.table, "  %.90s\n", gpt_name(group->first));
+}
+
+static void gpt_print_summary(const gpubench *bench, const gpubench_case *one,
+                              const gpt_summary *summary)
+{
+    size_t i;
+    gpt_print_head(bench, one, summary);
+    fprintf(gpt.table, "  %5s %10s %8s %10s", "%", "us", "times", "mean us");
+    if (gpt.on_gpu)
+        fprintf(gpt.table, " %12s %9s %5s %7s %6s %-13s %7s %7s %8s", "grid", "block", "regs",
+                "KiB", "occ. %", "limited by", "waves", "GB/s", "TFLOP/s");
+    fputs("  what\n", gpt.table);
+    for (i = 0; i < summary->count && i < GPT_TOP; i++)
+        gpt_print_group(one, summary, &summary->groups[i]);
+    if (summary->count > GPT_TOP)
+        fprintf(gpt.table, "  and %zu more (--kernels-csv has all)\n", summary->count - GPT_TOP);
+}
+
+/* ==== CSV ================================================================= */
+
+static void gpt_put_field(FILE *file, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fprintf(file, "%s,", text);
+        return;
+    }
+    putc('"', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', file);
+        putc(*text, file);
+    }
+    fputs("\",", file);
+}
+
+/* Empty for 0, which says that it does not apply. */
+static void gpt_put_number(FILE *file, double value)
+{
+    char text[32] = "";
+    if (value > 0)
+        gpubench_format_number(value, text);
+    fprintf(file, "%s,", text);
+}
+
+static void gpt_write_csv_header(void)
+{
+    fputs("kernels_schema,suite,case,variant,backend,dtype,params,campaign,kind,name,launches,"
+          "total_us,mean_us,min_us,max_us,share,grid,block,registers,shared_bytes,occupancy,limit,"
+          "waves,bytes,gb_per_s,tflop_per_s,span_us,busy_us,case_us,device,uuid,git\n",
+          gpt.csv);
+}
+
+static void gpt_write_kernel_columns(const gpt_group *group)
+{
+    const gpt_event *first = group->first;
+    char grid[48] = "", block[48] = "";
+    if (first->kind == GPT_KERNEL) {
+        gpt_format_three(grid, sizeof grid, first->grid, group->other_grids);
+        gpt_format_three(block, sizeof block, first->block, group->other_blocks);
+    }
+    fprintf(gpt.csv, "%s,%s,", grid, block);
+    gpt_put_number(gpt.csv, first->registers);
+    gpt_put_number(gpt.csv, (double)first->shared_bytes + first->dynamic_bytes);
+    gpt_put_number(gpt.csv, group->occupancy);
+    fprintf(gpt.csv, "%s,", group->limit ? group->limit : "");
+    gpt_put_number(gpt.csv, group->waves);
+    gpt_put_number(gpt.csv, (double)group->bytes);
+}
+
+static void gpt_write_group(const gpubench *bench, const gpubench_case *one,
+                            const gpt_summary *summary, const gpt_group *group)
+{
+    static const char *const from_row[] = {"suite", "case", "variant", "backend",
+                                           "dtype", "params", "campaign"};
+    double whole = (double)(gpt.on_gpu ? summary->total_ns : summary->span_ns);
+    size_t i;
+    fputs("1,", gpt.csv);
+    for (i = 0; i < sizeof from_row / sizeof from_row[0]; i++)
+        gpt_put_field(gpt.csv, gpt_timed(bench, one, from_row[i]));
+    fprintf(gpt.csv, "%s,", gpt_kind_names[group->first->kind]);
+    gpt_put_field(gpt.csv, gpt_name(group->first));
+    fprintf(gpt.csv, "%llu,", (unsigned long long)group->count);
+    gpt_put_number(gpt.csv, (double)group->total_ns / 1e3);
+    gpt_put_number(gpt.csv, (double)group->total_ns / 1e3 / (double)group->count);
+    gpt_put_number(gpt.csv, (double)group->least_ns / 1e3);
+    gpt_put_number(gpt.csv, (double)group->most_ns / 1e3);
+    gpt_put_number(gpt.csv, whole > 0 ? (double)group->total_ns / whole : 0);
+    gpt_write_kernel_columns(group);
+    gpt_put_number(gpt.csv, gpt_gb_per_s(summary, group, one));
+    gpt_put_number(gpt.csv, gpt_rate(summary, group, one->flops, 1e3));
+    gpt_put_number(gpt.csv, (double)summary->span_ns / 1e3);
+    gpt_put_number(gpt.csv, (double)summary->busy_ns / 1e3);
+    gpt_put_field(gpt.csv, gpt_timed(bench, one, "median_us"));
+    gpt_put_field(gpt.csv, gpt_timed(bench, one, "device"));
+    gpt_put_field(gpt.csv, gpt_timed(bench, one, "uuid"));
+    fprintf(gpt.csv, "%s\n", gpt_timed(bench, one, "git"));
+}
+
+/* ==== the timeline ======================================================== */
+
+/* The Chrome trace event format: complete events ("X"), metadata ("M"), counters ("C").
+ * Process 1 is the host: its ranges and its calls. Process 2 is the device: a thread for
+ * each stream, and thread 0 for where the ranges' work was. */
+enum { GPT_HOST = 1, GPT_DEVICE = 2, GPT_RANGES_THREAD = 0, GPT_CALLS_THREAD = 1 };
+
+static void gpt_put_json(const char *text)
+{
+    putc('"', gpt.trace);
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(gpt.trace, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(gpt.trace, "\\u%04x", c);
+        else
+            putc(c, gpt.trace);
+    }
+    putc('"', gpt.trace);
+}
+
+/* Of a process that started before the trace did, microseconds with a point. */
+static void gpt_put_us(const char *name, uint64_t ns)
+{
+    fprintf(gpt.trace, ",\"%s\":%llu.%03llu", name, (unsigned long long)(ns / 1000),
+            (unsigned long long)(ns % 1000));
+}
+
+static void gpt_begin_event(const char *phase, int process, unsigned thread, const char *name)
+{
+    fprintf(gpt.trace, "%s\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"name\":",
+            gpt.first_event ? "" : ",", phase, process, thread);
+    gpt.first_event = 0;
+    gpt_put_json(name);
+}
+
+static void gpt_name_track(const char *what, int process, unsigned thread, const char *name)
+{
+    gpt_begin_event("M", process, thread, what);
+    fputs(",\"args\":{\"name\":", gpt.trace);
+    gpt_put_json(name);
+    fputs("}}", gpt.trace);
+}
+
+static void gpt_put_span(int process, unsigned thread, const char *name, uint64_t start_ns,
+                         uint64_t end_ns)
+{
+    gpt_begin_event("X", process, thread, name);
+    gpt_put_us("ts", start_ns);
+    gpt_put_us("dur", end_ns - start_ns);
+}
+
+static void gpt_put_counter(const char *name, uint64_t at_ns, const char *value)
+{
+    if (!*value)
+        return;
+    gpt_begin_event("C", GPT_DEVICE, 0, name);
+    gpt_put_us("ts", at_ns);
+    fprintf(gpt.trace, ",\"args\":{\"value\":%s}}", value);
+}
+
+/* The outermost range goes by the case's name, which a timeline of several cases needs. */
+static const char *gpt_track_name(const gpubench_case *one, const gpt_event *event, char *text,
+                                  size_t bytes)
+{
+    if (event->kind != GPT_RANGE || event->depth > 0)
+        return gpt_name(event);
+    snprintf(text, bytes, "%s %s %s %s", one->name, one->variant, one->dtype, one->params);
+    return text;
+}
+
+static void gpt_write_host_event(const gpubench_case *one, const gpt_event *event)
+{
+    char text[512];
+    gpt_put_span(GPT_HOST, event->kind == GPT_CALL ? GPT_CALLS_THREAD : GPT_RANGES_THREAD,
+                 gpt_track_name(one, event, text, sizeof text), event->start_ns, event->end_ns);
+    fputc('}', gpt.trace);
+}
+
+static void gpt_write_device_event(const gpt_event *event)
+{
+    gpt_put_span(GPT_DEVICE, event->stream + 1, gpt_name(event), event->start_ns, event->end_ns);
+    if (event->kind == GPT_KERNEL)
+        fprintf(gpt.trace,
+                ",\"args\":{\"grid\":\"%u %u %u\",\"block\":\"%u %u %u\",\"registers\":%u,"
+                "\"shared_bytes\":%u}}",
+                event->grid[0], event->grid[1], event->grid[2], event->block[0], event->block[1],
+                event->block[2], event->registers, event->shared_bytes + event->dynamic_bytes);
+    else
+        fprintf(gpt.trace, ",\"args\":{\"bytes\":%llu}}", (unsigned long long)event->bytes);
+}
+
+static int gpt_by_correlation(const void *left, const void *right)
+{
+    const gpt_event *a = *(const gpt_event *const *)left, *b = *(const gpt_event *const *)right;
+    return (a->correlation > b->correlation) - (a->correlation < b->correlation);
+}
+
+/* Where on the device the work was that a range's calls enqueued. */
+static void gpt_write_range_on_device(const gpubench_case *one, const gpt_event *range,
+                                      const gpt_event **work, size_t count)
+{
+    char text[512];
+    uint64_t start = UINT64_MAX, end = 0;
+    size_t i, low, high;
+    for (i = 0; i < gpt.count; i++) {
+        const gpt_event *call = &gpt.events[i];
+        if (call->kind != GPT_CALL || call->start_ns < range->start_ns ||
+            call->end_ns > range->end_ns)
+            continue;
+        for (low = 0, high = count; low < high;) {
+            size_t middle = low + (high - low) / 2;
+            if (work[middle]->correlation < call->correlation)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < count && work[low]->correlation == call->correlation; low++) {
+            start = work[low]->start_ns < start ? work[low]->start_ns : start;
+            end = work[low]->end_ns > end ? work[low]->end_ns : end;
+        }
+    }
+    if (end == 0)
+        return;
+    gpt_put_span(GPT_DEVICE, GPT_RANGES_THREAD, gpt_track_name(one, range, text, sizeof text), start,
+                 end);
+    fputc('}', gpt.trace);
+}
+
+static void gpt_write_ranges_on_device(const gpubench_case *one)
+{
+    const gpt_event **work = (const gpt_event **)malloc((gpt.count + 1) * sizeof *work);
+    size_t count = 0, i;
+    for (i = 0; i < gpt.count && work; i++)
+        if (gpt_is_device_work(&gpt.events[i]))
+            work[count++] = &gpt.events[i];
+    if (work)
+        qsort(work, count, sizeof *work, gpt_by_correlation);
+    for (i = 0; i < gpt.count && work && count > 0; i++)
+        if (gpt.events[i].kind == GPT_RANGE)
+            gpt_write_range_on_device(one, &gpt.events[i], work, count);
+    free(work);
+}
+
+static void gpt_memory_in_use(char *text, size_t bytes)
+{
+    text[0] = '\0';
+#if GPUBENCH_CUDA
+    {
+        size_t available = 0, total = 0;
+        if (gpt.on_gpu && cudaMemGetInfo(&available, &total) == cudaSuccess)
+            snprintf(text, bytes, "%zu", total - available);
+    }
+#else
+    (void)bytes;
+#endif
+}
+
+static void gpt_start_timeline(void)
+{
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", gpt.trace);
+    gpt.first_event = 1;
+    gpt_name_track("process_name", GPT_HOST, 0, "host");
+    gpt_name_track("thread_name", GPT_HOST, GPT_RANGES_THREAD, "ranges");
+    if (!gpt.on_gpu)
+        return;
+    gpt_name_track("thread_name", GPT_HOST, GPT_CALLS_THREAD, "calls");
+    gpt_name_track("process_name", GPT_DEVICE, 0, "device");
+    gpt_name_track("thread_name", GPT_DEVICE, GPT_RANGES_THREAD, "ranges");
+}
+
+static void gpt_write_timeline(const gpubench *bench, const gpubench_case *one)
+{
+    char memory[32];
+    size_t i;
+    gpt_memory_in_use(memory, sizeof memory);
+    gpt_put_counter("memory in use, bytes", gpt.begun_ns, memory);
+    gpt_put_counter("SM clock while timed, MHz", gpt.begun_ns, gpt_timed(bench, one, "sm_mhz"));
+    gpt_put_counter("power while timed, W", gpt.begun_ns, gpt_timed(bench, one, "power_w"));
+    for (i = 0; i < gpt.count; i++) {
+        if (gpt_is_device_work(&gpt.events[i]))
+            gpt_write_device_event(&gpt.events[i]);
+        else
+            gpt_write_host_event(one, &gpt.events[i]);
+    }
+    gpt_write_ranges_on_device(one);
+}
+
+/* ==== the watcher ========================================================= */
+
+static void gpt_complain(const char *option, const char *path, const char *why)
+{
+    fprintf(stderr, "%s%s%s%s: %s\n", option, path ? " '" : "", path ? path : "", path ? "'" : "",
+            why);
+}
+
+/* Where a file gathers until it is whole. */
+static void gpt_partial(char *text, size_t bytes, const char *path)
+{
+    snprintf(text, bytes, "%s.partial", path);
+}
+
+/* *file stays NULL without the option. 0, or 2 after a message. */
+static int gpt_open_file(const gpubench *bench, const char *option, FILE **file)
+{
+    const char *path = gpubench_given(bench, option);
+    char partial[4200];
+    if (!path)
+        return 0;
+    gpt_partial(partial, sizeof partial, path);
+    *file = fopen(partial, "w");
+    if (!*file)
+        gpt_complain(option, path, strerror(errno));
+    return *file ? 0 : 2;
+}
+
+static int gpt_close_file(const gpubench *bench, const char *option, FILE **file)
+{
+    const char *path = gpubench_given(bench, option);
+    char partial[4200];
+    int failed;
+    if (!*file)
+        return 0;
+    failed = ferror(*file);
+    failed |= fclose(*file) != 0;
+    *file = NULL;
+    gpt_partial(partial, sizeof partial, path);
+    if (!failed && rename(partial, path) == 0)
+        return 0;
+    gpt_complain(option, path, strerror(errno));
+    (void)unlink(partial);
+    return 2;
+}
+
+static const char *gpt_option(const gpubench *bench)
+{
+    return gpubench_given(bench, "--kernels")       ? "--kernels"
+           : gpubench_given(bench, "--kernels-csv") ? "--kernels-csv"
+                                                    : "--trace";
+}
+
+static int gpt_open(gpubench *bench)
+{
+    const char *why = gpubench_is_cuda(bench) ? gpt_open_cupti() : NULL;
+    if (why) {
+        gpt_complain(gpt_option(bench), NULL, why);
+        return 2;
+    }
+    gpt.table = gpubench_given(bench, "--kernels") ? stdout : NULL;
+    if (gpt_open_file(bench, "--kernels-csv", &gpt.csv) != 0 ||
+        gpt_open_file(bench, "--trace", &gpt.trace) != 0)
+        return 2;
+    if (gpt.csv)
+        gpt_write_csv_header();
+    if (gpt.trace)
+        gpt_start_timeline();
+    return 0;
+}
+
+static int gpt_begin(gpubench *bench, const gpubench_case *one)
+{
+    const char *why = gpt.on_gpu ? gpt_start_collecting() : NULL;
+    (void)one;
+    gpt.count = 0;
+    gpt.depth = 0;
+    gpt.lost = 0;
+    if (why) {
+        gpt_complain(gpt_option(bench), NULL, why);
+        return 2;
+    }
+    gpt.begun_ns = gpt_clock_ns();
+    gpt_range("run");
+    return 0;
+}
+
+/* Nothing is told of a run that failed: gpubench.h says that it did. */
+static int gpt_end(gpubench *bench, const gpubench_case *one, int code)
+{
+    gpt_summary summary;
+    const char *why;
+    size_t i;
+    while (gpt.depth > 0)
+        gpt_end_range();
+    gpt.ended_ns = gpt_clock_ns();
+    why = gpt.on_gpu ? gpt_stop_collecting() : NULL;
+    if (code != 0)
+        return 0;
+    if (!why && gpt.lost > 0)
+        why = "some of what happened was lost on the way";
+    if (!why && gpt_summarize(&summary) != 0)
+        why = "no memory for a summary";
+    if (why) {
+        fprintf(stderr, "%s: %s %s %s %s: %s\n", gpt_option(bench), one->name, one->variant,
+                one->dtype, one->params, why);
+        return 2;
+    }
+    if (gpt.table)
+        gpt_print_summary(bench, one, &summary);
+    for (i = 0; i < summary.count && gpt.csv; i++)
+        gpt_write_group(bench, one, &summary, &summary.groups[i]);
+    if (gpt.trace)
+        gpt_write_timeline(bench, one);
+    gpt_free_summary(&summary);
+    return 0;
+}
+
+static void gpt_free(void)
+{
+    while (gpt.name_count > 0)
+        free(gpt.names[--gpt.name_count]);
+    free(gpt.names);
+    free(gpt.events);
+    gpt.names = NULL;
+    gpt.events = NULL;
+    gpt.count = gpt.capacity = 0;
+}
+
+static int gpt_close(gpubench *bench)
+{
+    int worst = 0;
+    if (gpt.trace)
+        fputs("\n]}\n", gpt.trace);
+    if (gpt_close_file(bench, "--kernels-csv", &gpt.csv) != 0)
+        worst = 2;
+    if (gpt_close_file(bench, "--trace", &gpt.trace) != 0)
+        worst = 2;
+    if (gpt.table && fflush(gpt.table) != 0) {
+        gpt_complain("--kernels", NULL, strerror(errno));
+        worst = 2;
+    }
+    gpt_close_cupti();
+    gpt_free();
+    return worst;
+}
+
+/* Better now than after an hour of measuring. */
+static void gpt_try_file(gpubench *bench, const char *option)
+{
+    const char *path = gpubench_given(bench, option), *slash = path ? strrchr(path, '/') : NULL;
+    char folder[4200];
+    if (!path)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+             slash ? path : ".");
+    if (!*path || path[strlen(path) - 1] == '/')
+        gpubench_usage_error(bench, "%s '%s': wants a file's name", option, path);
+    else if (access(folder, W_OK) != 0)
+        gpubench_usage_error(bench, "%s '%s': %s", option, path, strerror(errno));
+}
+
+void gpubench_trace(gpubench *bench)
+{
+    static const gpubench_watcher watcher = {gpt_open, gpt_begin, gpt_end, gpt_close, gpt_range};
+    gpt_try_file(bench, "--kernels-csv");
+    gpt_try_file(bench, "--trace");
+    gpubench_watch(bench, &watcher);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUBENCH_TRACE_IMPLEMENTATION */

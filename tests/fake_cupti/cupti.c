@@ -1,0 +1,187 @@
+/* A substitute for CUPTI: between enable and flush it has seen what stands
+ * below, which the test knows by hand. FAKE_CUPTI makes it refuse
+ * ("denied") or lose records ("drops"). */
+#include <cupti.h>
+#include <stdlib.h>
+#include <string.h>
+
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static uint64_t enabled; /* a set of bits by kind */
+static int asked;        /* how often for the time since enabling */
+
+static int fault(const char *name)
+{
+    const char *wanted = getenv("FAKE_CUPTI");
+    return wanted && !strcmp(wanted, name);
+}
+
+static CUpti_ActivityKernel10 kernel(const char *name, uint64_t start, uint64_t end, int blocks,
+                                     int threads, int registers, uint32_t stream, uint32_t id)
+{
+    CUpti_ActivityKernel10 record;
+    memset(&record, 0, sizeof record);
+    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    record.name = name;
+    record.start = start;
+    record.end = end;
+    record.gridX = blocks;
+    record.gridY = record.gridZ = 1;
+    record.blockX = threads;
+    record.blockY = record.blockZ = 1;
+    record.registersPerThread = (uint16_t)registers;
+    record.streamId = stream;
+    record.correlationId = id;
+    return record;
+}
+
+static uint8_t *put(uint8_t *at, const void *record, size_t bytes, CUpti_ActivityKind kind)
+{
+    if (!(enabled & (uint64_t)1 << kind))
+        return at;
+    memcpy(at, record, bytes);
+    return at + bytes;
+}
+
+static uint8_t *put_kernels(uint8_t *at)
+{
+    CUpti_ActivityKernel10 records[3];
+    size_t i;
+    records[0] = kernel("_Z5scaleIfLi4EEvPT_i", 1000, 11000, 264, 256, 32, 7, 1);
+    records[1] = kernel("_ZN12_GLOBAL__N_13addEPfi", 6000, 26000, 528, 256, 128, 8, 2);
+    records[1].dynamicSharedMemory = 4096;
+    records[2] = kernel("_Z5scaleIfLi4EEvPT_i", 21000, 31000, 132, 256, 32, 7, 3);
+    for (i = 0; i < 3; i++)
+        at = put(at, &records[i], sizeof records[i], CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    return at;
+}
+
+static uint8_t *put_copies(uint8_t *at)
+{
+    CUpti_ActivityMemcpy6 copy;
+    CUpti_ActivityMemset4 set;
+    memset(&copy, 0, sizeof copy);
+    memset(&set, 0, sizeof set);
+    copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+    copy.bytes = 500000;
+    copy.start = 41000;
+    copy.end = 51000;
+    copy.streamId = 7;
+    copy.correlationId = 4;
+    set.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    set.bytes = 1000;
+    set.start = 50000;
+    set.end = 51000;
+    set.streamId = 8;
+    set.correlationId = 5;
+    at = put(at, &copy, sizeof copy, CUPTI_ACTIVITY_KIND_MEMCPY);
+    return put(at, &set, sizeof set, CUPTI_ACTIVITY_KIND_MEMSET);
+}
+
+/* Call i enqueued what has its correlation: 100 ns each, one after the other. */
+static uint8_t *put_calls(uint8_t *at)
+{
+    uint32_t id;
+    for (id = 1; id <= 5; id++) {
+        CUpti_ActivityAPI call;
+        memset(&call, 0, sizeof call);
+        call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+        call.start = 100 * id;
+        call.end = 100 * id + 90;
+        call.correlationId = id;
+        at = put(at, &call, sizeof call, CUPTI_ACTIVITY_KIND_RUNTIME);
+    }
+    return at;
+}
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                           CUpti_BuffersCallbackCompleteFunc completed)
+{
+    request = requested;
+    complete = completed;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+    if (fault("denied"))
+        return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    enabled |= (uint64_t)1 << kind;
+    asked = 0;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    enabled &= ~((uint64_t)1 << kind);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t flag)
+{
+    uint8_t *buffer = NULL;
+    size_t size = 0, most = 0, used;
+    (void)flag;
+    request(&buffer, &size, &most);
+    if (!buffer)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    used = (size_t)(put_calls(put_copies(put_kernels(buffer))) - buffer);
+    complete(NULL, 0, buffer, size, used);
+    return CUPTI_SUCCESS;
+}
+
+static size_t bytes_of(const CUpti_Activity *record)
+{
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+    default: return sizeof(CUpti_ActivityAPI);
+    }
+}
+
+CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + bytes_of(*record) : buffer;
+    if (next >= buffer + valid)
+        return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = (CUpti_Activity *)(void *)next;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)
+{
+    (void)context;
+    (void)stream;
+    *dropped = fault("drops") ? 3 : 0;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
+{
+    *text = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+                                                          : "another";
+    return CUPTI_SUCCESS;
+}
+
+/* Twice before the first call, then after the last. */
+CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
+{
+    *timestamp = asked++ < 2 ? 50 : 700;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
+{
+    (void)domain;
+    (void)id;
+    *name = "cudaLaunchKernel_v7000";
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetVersion(uint32_t *version)
+{
+    *version = CUPTI_API_VERSION;
+    return CUPTI_SUCCESS;
+}

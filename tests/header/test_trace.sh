@@ -1,0 +1,148 @@
+#!/bin/sh
+# test_trace.sh PROGRAM EXAMPLE - --kernels, --kernels-csv and --trace on the host, with
+# tests/fixtures/traced.c; what they write is read by parsers that are not ours.
+# EXAMPLE is examples/trace.c. As TAP lines.
+set -u
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+example=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+failed=0
+count=0
+
+check() { # check STATUS NAME
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else
+        echo "not ok $count - $2"
+        sed 's/^/# /' out err
+        failed=1
+    fi
+}
+
+skip() { # skip NAME REASON
+    count=$((count + 1))
+    echo "ok $count # SKIP $1: $2"
+}
+
+# traced WORD...: the status in $status, what it said in out and err.
+traced() {
+    "$program" --max-time 0.01 --max-samples 3 "$@" > out 2> err
+    status=$?
+}
+
+says() { grep -qe "$1" out err; }
+
+if command -v python3 > /dev/null; then
+    python=python3
+else
+    python=
+fi
+
+# read NAME: the Python program on standard input judges the files.
+judge() {
+    if [ -z "$python" ]; then skip "$1" "no python3"; return; fi
+    $python - > err 2>&1
+    check $? "$1"
+}
+
+# ---- what they write
+
+traced --filter '^parts' --kernels --kernels-csv k.csv --trace t.json --csv rows.csv
+[ $status -eq 0 ] && [ ! -e k.csv.partial ] && [ ! -e t.json.partial ]
+check $? "a case is measured and watched"
+judge "the CSV has a row for each name, and their times nest" <<'EOP'
+import csv
+rows = {r["name"]: r for r in csv.DictReader(open("k.csv", newline=""))}
+assert set(rows) == {"run", "even", 'odd, or "middle"', "inner"}, rows
+assert [int(rows[n]["launches"]) for n in ("run", "even", 'odd, or "middle"', "inner")] == [1, 2, 1, 3]
+us = {n: float(r["total_us"]) for n, r in rows.items()}
+assert us["even"] + us['odd, or "middle"'] <= us["run"] and us["inner"] < us["run"]
+assert abs(us["even"] / 2 - float(rows["even"]["mean_us"])) < 1e-9
+assert float(rows["even"]["min_us"]) <= float(rows["even"]["mean_us"]) <= float(rows["even"]["max_us"])
+assert abs(float(rows["even"]["share"]) - us["even"] / us["run"]) < 1e-9
+timed = next(csv.DictReader(open("rows.csv", newline="")))
+for row in rows.values():
+    assert row["kind"] == "range" and row["variant"] == "a,b" and row["params"] == "n=3"
+    assert row["case_us"] == timed["median_us"] and row["campaign"] == timed["campaign"]
+EOP
+judge "the timeline is JSON of the trace event format, and ranges lie inside each other" <<'EOP'
+import json
+events = json.load(open("t.json"))["traceEvents"]
+spans = [e for e in events if e["ph"] == "X"]
+assert [e["name"] for e in spans].count("inner") == 3 and len(spans) == 7
+assert spans[0]["name"].split() == ["parts", "a,b", "n=3"]
+whole = spans[0]["ts"], spans[0]["ts"] + spans[0]["dur"]
+for e in spans:
+    assert e["dur"] >= 0 and whole[0] <= e["ts"] and e["ts"] + e["dur"] <= whole[1] + 0.001, e
+outer = [e for e in spans if e["name"] in ("even", 'odd, or "middle"')]
+inner = [e for e in spans if e["name"] == "inner"]
+for o, i in zip(outer, inner):
+    assert o["ts"] <= i["ts"] and i["ts"] + i["dur"] <= o["ts"] + o["dur"] + 0.001
+EOP
+[ "$(grep -c 'inner$' out)" -eq 1 ] && grep -q '  ranges: 7, ' out
+check $? "the table has a line for each name"
+
+traced --filter '^unbalanced' --trace t.json
+[ $status -eq 0 ]
+check $? "ranges that do not match are no error"
+judge "and end with the run" <<'EOP'
+import json
+spans = [e for e in json.load(open("t.json"))["traceEvents"] if e["ph"] == "X"]
+assert [e["name"].strip() for e in spans] == ["unbalanced", "left open"], spans
+EOP
+
+traced --kernels-csv k.csv --runs 2
+[ $status -eq 0 ] && [ "$(grep -c ',run,' k.csv)" -eq 3 ]
+check $? "--runs: the last process watches, each case once"
+
+# ---- what may go wrong
+
+traced --filter '^faulty' --csv before.csv
+env FAULT=fail "$program" --max-time 0.01 --max-samples 3 --csv rows.csv --kernels-csv k.csv \
+    > out 2> err
+status=$?
+[ $status -eq 1 ] && says 'faulty: not traced: run, watched: .*Input/output error' &&
+    [ "$(grep -c ',ok,' rows.csv)" -eq 3 ] && ! grep -q ',faulty,' k.csv && grep -q ',parts,' k.csv
+check $? "a case that fails while it is watched: said, status 1, its row and the others stay"
+env FAULT=crash "$program" --max-time 0.01 --max-samples 3 --csv rows.csv --trace t2.json \
+    > out 2> err
+[ $? -ge 1 ] && [ "$(grep -c ',ok,' rows.csv)" -eq 3 ] && says 'parts'
+check $? "one that crashes then: all rows are there, and the table"
+
+traced --trace gone/t.json --csv none.csv
+[ $status -eq 2 ] && says "trace 'gone/t.json': No such file or directory" && [ ! -e none.csv ]
+check $? "a folder that is not there: status 2 before anything is measured"
+mkdir closed && chmod a-w closed
+if [ -w closed ]; then skip "a folder that nobody may write" "this user may"; else
+    traced --kernels-csv closed/k.csv
+    [ $status -eq 2 ] && says "kernels-csv 'closed/k.csv': Permission denied"
+    check $? "a folder that nobody may write"
+fi
+mkdir folder
+traced --filter '^parts' --trace folder --csv rows.csv
+[ $status -eq 2 ] && says "trace 'folder'" && [ -d folder ] && grep -q ',ok,' rows.csv
+check $? "a name that is a folder's: status 2, what was measured stays"
+traced --trace same --csv same
+[ $status -eq 2 ] && says "trace 'same': --csv writes there"
+check $? "two outputs in one file"
+traced --profile --kernels
+[ $status -eq 2 ] && says 'profile measures nothing: it does not go with --kernels'
+check $? "--profile measures nothing"
+if [ -w /dev/full ]; then
+    traced --filter '^parts' --csv rows.csv --kernels > out 2> err
+    "$program" --filter '^parts' --max-time 0.01 --quiet --kernels > /dev/full 2> err
+    [ $? -eq 2 ] && says 'kernels: No space left on device'
+    check $? "a full disk: status 2"
+else
+    skip "a full disk" "no /dev/full"
+fi
+NO_TRACER=1 "$program" --kernels > out 2> err
+[ $? -eq 2 ] && says 'kernels: this program was built without gpubench_trace.h'
+check $? "a program without gpubench_trace.h says so"
+
+"$example" --max-time 0.01 --kernels > out 2> err && grep -q ' fill$' out && grep -q ' sum$' out
+check $? "examples/trace.c"
+
+echo "1..$count"
+exit $failed

@@ -1,0 +1,256 @@
+/* gpubench_trace.h's GPU half on a substitute for CUPTI, which has seen two launches of
+ * one kernel (10 us each, at 1 and 21 us), one of another on another stream (6 to 26 us),
+ * a copy (41 to 51 us) and a memset (50 to 51 us). Written for a multiprocessor of
+ * compute capability 9.0: 2,048 threads and 65,536 registers, and 132 of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GPUBENCH_TRACE_IMPLEMENTATION
+#include "gpubench_trace.h"
+
+const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
+
+/* ---- what the header and the runtime would say ---- */
+
+static const char *kernels, *kernels_csv, *trace;
+
+const char *gpubench_given(const gpubench *bench, const char *option)
+{
+    (void)bench;
+    return !strcmp(option, "--kernels") ? kernels
+           : !strcmp(option, "--trace") ? trace
+                                        : kernels_csv;
+}
+
+int gpubench_is_cuda(const gpubench *bench)
+{
+    (void)bench;
+    return 1;
+}
+
+size_t gpubench_row_count(const gpubench *bench)
+{
+    (void)bench;
+    return 1;
+}
+
+const char *gpubench_value(const gpubench *bench, size_t row, const char *column)
+{
+    (void)bench;
+    (void)row;
+    return !strcmp(column, "case")        ? "add"
+           : !strcmp(column, "status")    ? "ok"
+           : !strcmp(column, "mode")      ? "cold"
+           : !strcmp(column, "median_us") ? "55.5"
+                                          : "";
+}
+
+int gpubench_parse_number(const char *text, double *value)
+{
+    *value = strtod(text, NULL);
+    return *text ? 0 : -1;
+}
+
+void gpubench_format_number(double value, char *text)
+{
+    snprintf(text, 32, "%.10g", value);
+}
+
+void gpubench_usage_error(gpubench *bench, const char *format, ...)
+{
+    (void)bench;
+    (void)format;
+}
+
+static const gpubench_watcher *watcher;
+
+void gpubench_watch(gpubench *bench, const gpubench_watcher *given)
+{
+    (void)bench;
+    watcher = given;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    (void)device;
+    memset(properties, 0, sizeof *properties);
+    properties->major = 9;
+    properties->multiProcessorCount = 132;
+    properties->maxThreadsPerBlock = 1024;
+    properties->maxThreadsPerMultiProcessor = 2048;
+    properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
+    properties->warpSize = 32;
+    properties->sharedMemPerBlock = 49152;
+    properties->sharedMemPerMultiprocessor = 233472;
+    properties->sharedMemPerBlockOptin = 232448;
+    properties->reservedSharedMemPerBlock = 1024;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    *available = 600;
+    *total = 1000;
+    return cudaSuccess;
+}
+
+/* ---- the tests ---- */
+
+static char folder[] = "/tmp/gpubench-trace-XXXXXX";
+static char csv_path[64], trace_path[64];
+
+static int watch(void)
+{
+    gpubench_case one;
+    int status;
+    memset(&one, 0, sizeof one);
+    one.name = "add";
+    one.variant = one.dtype = one.params = "";
+    status = watcher->open(NULL);
+    if (status == 0)
+        status = watcher->begin(NULL, &one);
+    if (status == 0)
+        status = watcher->end(NULL, &one, 0);
+    return watcher->close(NULL) | status;
+}
+
+static char *contents(const char *path)
+{
+    static char text[20000];
+    FILE *file = fopen(path, "r");
+    size_t bytes;
+    assert_non_null(file);
+    bytes = fread(text, 1, sizeof text - 1, file);
+    text[bytes] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' does not hold '%s'", text, part);
+}
+
+/* Two blocks of 256 threads with 128 registers each fill the registers: 2 of 8 possible.
+ * With 32 registers all 8 blocks fit: 264 of them are 264 / (8 * 132) = 0.25 waves. The
+ * longer one is (26 - 6) / (20 + 20 + 10 + 1) of the total. */
+static void kernels_are_summed_by_name(void **state)
+{
+    char *text;
+    (void)state;
+    kernels_csv = csv_path;
+    assert_int_equal(watch(), 0);
+    text = contents(csv_path);
+    assert_holds(text, ",kernel,\"scale<float, 4>\",2,20,10,10,10,0.3921568627,various,256,32,,1,,"
+                       "0.25,,,,50,40,55.5,");
+    assert_holds(text, ",kernel,add,1,20,20,20,20,0.3921568627,528,256,128,4096,0.25,registers,2,,"
+                       ",,50,40,55.5,");
+    assert_holds(text, ",copy,host to device,1,10,10,10,10,0.1960784314,,,,,,,,500000,50,,50,40,");
+    assert_holds(text, ",memset,memset,1,1,1,1,1,0.01960784314,,,,,,,,1000,1,,50,40,");
+    kernels_csv = NULL;
+}
+
+/* The run's calls are between 50 and 700 ns: all work belongs to it, 1 to 51 us. */
+static void the_timeline_has_both_sides(void **state)
+{
+    char *text;
+    (void)state;
+    trace = trace_path;
+    assert_int_equal(watch(), 0);
+    text = contents(trace_path);
+    assert_holds(text, "\"ph\":\"X\",\"pid\":2,\"tid\":8,\"name\":\"scale<float, 4>\",\"ts\":1.000,"
+                       "\"dur\":10.000,\"args\":{\"grid\":\"264 1 1\"");
+    assert_holds(text, "\"pid\":2,\"tid\":9,\"name\":\"add\",\"ts\":6.000,\"dur\":20.000");
+    assert_holds(text, "\"pid\":1,\"tid\":1,\"name\":\"cudaLaunchKernel\",\"ts\":0.300,\"dur\":0.090");
+    assert_holds(text, "\"pid\":2,\"tid\":0,\"name\":\"add   \",\"ts\":1.000,\"dur\":50.000");
+    assert_holds(text, "\"name\":\"memory in use, bytes\"");
+    assert_holds(text, "\"args\":{\"value\":400}");
+    trace = NULL;
+}
+
+static void a_refusal_is_said_with_its_reason(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "denied", 1);
+    assert_int_equal(watch(), 2);
+    unsetenv("FAKE_CUPTI");
+    kernels_csv = NULL;
+}
+
+static void lost_records_are_no_summary(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "drops", 1);
+    assert_int_equal(watch(), 2);
+    unsetenv("FAKE_CUPTI");
+    assert_null(strstr(contents(csv_path), ",kernel,"));
+    assert_int_equal(watch(), 0);
+    kernels_csv = NULL;
+}
+
+static void a_missing_library_is_said(void **state)
+{
+    char *home = getenv("CUDA_HOME");
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("CUDA_HOME", folder, 1);
+    if (!gpt_load_cupti()) { /* else this machine has the real one */
+        assert_int_equal(watch(), 2);
+    }
+    setenv("CUDA_HOME", home, 1);
+    kernels_csv = NULL;
+}
+
+static void names_are_shortened(void **state)
+{
+    char text[] = "void (anonymous namespace)::a<(b)3, c<d(*)(int)> >(x<int>, (anonymous "
+                  "namespace)::y)";
+    char plain[] = "gemm_64x64";
+    (void)state;
+    gpt_shorten(text);
+    assert_string_equal(text, "a<(b)3, c<d(*)(int)> >");
+    gpt_shorten(plain);
+    assert_string_equal(plain, "gemm_64x64");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_summed_by_name),
+        cmocka_unit_test(the_timeline_has_both_sides),
+        cmocka_unit_test(a_refusal_is_said_with_its_reason),
+        cmocka_unit_test(lost_records_are_no_summary),
+        cmocka_unit_test(a_missing_library_is_said),
+        cmocka_unit_test(names_are_shortened),
+    };
+    int failed;
+    if (argc < 2 || !mkdtemp(folder)) {
+        fputs("usage: test_trace_cupti FOLDER (with lib64/libcupti.so.N)\n", stderr);
+        return 2;
+    }
+    setenv("CUDA_HOME", argv[1], 1);
+    snprintf(csv_path, sizeof csv_path, "%s/k.csv", folder);
+    snprintf(trace_path, sizeof trace_path, "%s/t.json", folder);
+    gpubench_trace(NULL);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)unlink(csv_path);
+    (void)unlink(trace_path);
+    (void)rmdir(folder);
+    return failed;
+}
