@@ -12,10 +12,29 @@ report() { # report NUMBER NAME: the exit status of the command before decides
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
 }
 
-echo 1..16
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
-cmp "$work/code" examples/first.cu
-report 1 "README quotes examples/first.cu" $?
+echo 1..17
+# Each block of code is the whole file that the text in front of it named last.
+mkdir "$work/quoted"
+awk -v to="$work/quoted/" '
+    /^```c$/ { inside = 1; next }
+    /^```$/ { inside = 0 }
+    inside { print > (to name) }
+    !inside && match($0, /`examples\/[a-z_]*\.[a-z]*`/) {
+        name = substr($0, RSTART + 10, RLENGTH - 11)
+    }' README.md
+[ -e "$work/quoted/first.cu" ] && for file in "$work/quoted"/*; do
+    cmp "$file" "examples/$(basename "$file")" || exit 1
+done
+report 1 "the code that README quotes is that of examples/" $?
+
+# Each file of examples/ stands in README, and no other.
+{
+    sed -n 's/^| \(`.*`\) | .* |$/\1/p' README.md
+    grep -o '`examples/[a-z_]*\.[a-z]*`' README.md | sed 's/examples.//'
+} | grep -o '`[a-z_]*\.\(c\|cu\|cpp\)`' | tr -d '`' | sort -u > "$work/named"
+ls examples | sort > "$work/there"
+diff "$work/there" "$work/named"
+report 17 "README names each example, and no other" $?
 
 lines=$(wc -l < examples/first.cu)
 [ "$lines" -le 25 ]
@@ -126,7 +145,7 @@ report 14 "the README itself has a few lines of them" $?
 # Every page of the manual. Links to headings and to other sites are not followed.
 pages="README.md CONTRIBUTING.md compare/README.md compare/pytorch/README.md $(ls docs/*.md baselines/*/README.md)"
 for page in $pages; do
-    grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
+    sed '/^```./,/^```$/d' "$page" | grep -o '](\([^)#]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:' |
         while read -r link; do
             [ -e "$(dirname "$page")/$link" ] || echo "$page links to $link"
         done
