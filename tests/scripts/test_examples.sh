@@ -3,36 +3,17 @@
 # case that it lists; without a GPU, the CUDA ones list their cases. As TAP lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. tests/tap.sh
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 gpu=$(nvidia-smi -L 2>/dev/null | grep '^GPU')
 strict="-O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-number=0 failed=0
 
-report() { # report NAME: the exit status of the command before decides
-    status=$?
-    number=$((number + 1))
-    if [ $status -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        sed 's/^/# /' "$work/log"
-        echo "not ok $number - $1"
-        failed=1
-    fi
-}
-
-skip() { # skip NAME REASON
-    number=$((number + 1))
-    echo "ok $number # SKIP $2 - $1"
-}
-
-lists() { "$work/program" --list >"$work/list" 2>"$work/log" && [ -s "$work/list" ]; }
+lists() { "$work/program" --list >"$work/list" 2>"$log" && [ -s "$work/list" ]; }
 
 # measures MOST: a row for each case, with an exit status of MOST or less.
 measures() {
     rm -f "$work/rows.csv"
-    "$work/program" --max-time 0.02 --csv "$work/rows.csv" >"$work/log" 2>&1
+    "$work/program" --max-time 0.02 --csv "$work/rows.csv" >"$log" 2>&1
     [ $? -le "$1" ] && [ $(($(wc -l <"$work/list") + 1)) -eq "$(wc -l <"$work/rows.csv")" ]
 }
 
@@ -41,34 +22,33 @@ for file in examples/*.c examples/*.cpp; do
     *.c) compile="${CC:-cc} -std=c11" ;;
     *) compile="${CXX:-c++} -std=c++11" ;;
     esac
-    $compile $strict -I. -o "$work/program" "$file" >"$work/log" 2>&1
-    report "$file compiles"
+    $compile $strict -I. -o "$work/program" "$file" >"$log" 2>&1
+    check $? "$file compiles"
     lists && measures 0
-    report "$file measures what it lists"
+    check $? "$file measures what it lists"
     [ "$file" != examples/sweep.c ] || mv "$work/program" "$work/sweep"
 done
 
-"$work/sweep" --axis stride=2 --axis n=2^5..2^7 --list >"$work/log" 2>&1 &&
-    [ "$(sed -n 's/sum one f64 stride=2 n=//p' "$work/log" | tr '\n' ' ')" = "32 64 128 " ]
-report "examples/sweep.c takes other sizes"
+"$work/sweep" --axis stride=2 --axis n=2^5..2^7 --list >"$log" 2>&1 &&
+    [ "$(sed -n 's/sum one f64 stride=2 n=//p' "$log" | tr '\n' ' ')" = "32 64 128 " ]
+check $? "examples/sweep.c takes other sizes"
 
 # A case of theirs may be one that fails, to show how.
 for file in examples/*.cu; do
     if [ -z "$nvcc" ]; then
-        skip "$file compiles" "no nvcc here"
-        skip "$file lists its cases" "no nvcc here"
+        check 0 "$file compiles" "no nvcc here"
+        check 0 "$file lists its cases" "no nvcc here"
         continue
     fi
     "$nvcc" --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I. -o "$work/program" "$file" \
-        -lcublas -ldl -lpthread >"$work/log" 2>&1
-    report "$file compiles"
+        -lcublas -ldl -lpthread >"$log" 2>&1
+    check $? "$file compiles"
     if [ -z "$gpu" ]; then
         lists
-        report "$file lists its cases"
+        check $? "$file lists its cases"
     else
         lists && measures 1
-        report "$file measures what it lists"
+        check $? "$file measures what it lists"
     fi
 done
-echo "1..$number"
-exit $failed
+finish
