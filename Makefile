@@ -110,7 +110,8 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz deps deps-ci help clean \
+  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz deps deps-ci deps-lint help clean \
+  lint coverage measure-coverage format \
   $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
@@ -155,7 +156,7 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite once part_check part_check_heads parallel) \
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once part_check part_check_heads parallel) \
   $(BUILD)/libkernels.a
 # The other files of a suite: its name, an underscore, what is in them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c))
@@ -201,9 +202,9 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 # The one object that knows the revision and the compilers, for the CSV.
-$(BUILD)/suites/suite.o: CUDA_CFLAGS += \
+$(BUILD)/suites/gpubench.o: CUDA_CFLAGS += \
   '-DGPUBENCH_GIT="$(GIT)"' '-DGPUBENCH_COMPILER="$(COMPILER)"'
-$(BUILD)/suites/suite.o: $(BUILD)/revision
+$(BUILD)/suites/gpubench.o: $(BUILD)/revision
 
 # Written only when its content changes, so that what depends on it is rebuilt then.
 define WRITE_IF_CHANGED
@@ -235,7 +236,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 # ---- what else there is to do
 
-include mk/tests.mk mk/gpu-tests.mk mk/report.mk mk/install.mk
+include mk/tests.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch

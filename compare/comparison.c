@@ -273,6 +273,7 @@ static bool note_other_flushes(struct comparison *comparison)
     size_t room = FLUSH_MODES * catalogue->modeless.count + 1;
     struct case_result **alone = calloc(room, sizeof alone[0]);
     for (size_t i = 0; alone && i < comparison->count; i++) {
+        /* Every result has its case. NOLINTNEXTLINE(*-core.uninitialized.*) */
         const struct case_key *key = &catalogue->cases[comparison->results[i].case_id];
         if (key->flush < FLUSH_MODES && is_alone(&comparison->results[i]))
             alone[FLUSH_MODES * key->modeless + key->flush] = &comparison->results[i];
@@ -336,6 +337,7 @@ static bool judge_pairs(struct comparison *comparison)
     bool complete = true;
     comparison->suites = 0;
     for (size_t i = 0; complete && i < comparison->count; i++) {
+        /* Every result has its case. NOLINTNEXTLINE(*-core.uninitialized.*) */
         const char *suite = cases[comparison->results[i].case_id].parts[KEY_SUITE];
         size_t first = comparison->results[i].outcome == OUTCOME_JUDGED ? 0 : i;
         while (!is_of_suite(comparison, &comparison->results[first], suite) && first < i)

@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,11 +80,7 @@ static double convert(const char *text)
     if (!dot || strcmp(point, ".") == 0)
         return strtod(text, NULL);
     char local[number_capacity + 16];
-    size_t before = (size_t)(dot - text);
-    size_t width = strlen(point);
-    memcpy(local, text, before);
-    memcpy(local + before, point, width);
-    strcpy(local + before + width, dot + 1);
+    snprintf(local, sizeof local, "%.*s%s%s", (int)(dot - text), text, point, dot + 1);
     return strtod(local, NULL);
 }
 

@@ -30,19 +30,20 @@ char *race_key(const struct case_key *key)
 
 bool race_keys_add(struct race_keys *keys, char *name)
 {
+    if (!name)
+        return false;
     if (keys->count == keys->capacity) {
         size_t capacity = keys->capacity ? 2 * keys->capacity : 64;
         char **larger = realloc(keys->items, capacity * sizeof larger[0]);
-        if (!larger)
+        if (!larger) {
             free(name);
-        if (!larger || !name)
             return false;
+        }
         keys->items = larger;
         keys->capacity = capacity;
     }
-    keys->items[keys->count] = name;
-    keys->count += name != NULL;
-    return name != NULL;
+    keys->items[keys->count++] = name;
+    return true;
 }
 
 static int by_name(const void *left, const void *right)

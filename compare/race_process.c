@@ -107,8 +107,7 @@ static pid_t start(const struct race_command *command)
     else
         setpgid(child, child); /* whoever of the two comes first */
     close(ends[1]);
-    ssize_t size;
-    while (child > 0 && (size = read(ends[0], &reason, sizeof reason)) < 0 && errno == EINTR)
+    while (child > 0 && read(ends[0], &reason, sizeof reason) < 0 && errno == EINTR)
         continue;
     close(ends[0]);
     if (reason == 0)

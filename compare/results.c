@@ -545,6 +545,7 @@ static bool note_run(struct loading *loading, const struct row *row)
         results->runs = larger;
         results->run_capacity = capacity;
     }
+    /* Without room for one there was no last one either. NOLINTNEXTLINE(*-core.NullDereference) */
     results->runs[results->run_count++] =
         (struct process_run){suite, row->run, 1, 0, row->line, row->campaign, row->file};
     return true;
@@ -555,8 +556,9 @@ static bool keep_row(struct loading *loading, const struct row *row)
     struct results *results = loading->results;
     if (results->count == results->capacity) {
         size_t capacity = results->capacity ? 2 * results->capacity : 256;
-        struct row *larger = realloc(results->rows, capacity * sizeof larger[0]);
-        if (!larger || capacity > UINT32_MAX)
+        struct row *larger =
+            capacity > UINT32_MAX ? NULL : realloc(results->rows, capacity * sizeof larger[0]);
+        if (!larger)
             return no_memory(loading);
         results->rows = larger;
         results->capacity = capacity;

@@ -232,11 +232,11 @@ static uint64_t next_random(uint64_t *state)
 /* Fisher and Yates's shuffle. */
 static void shuffle_choice(bool *chosen, size_t count, uint64_t *state)
 {
-    for (size_t i = count - 1; i > 0; i--) {
-        size_t j = (size_t)(next_random(state) % (i + 1));
-        bool swapped = chosen[i];
-        chosen[i] = chosen[j];
-        chosen[j] = swapped;
+    for (size_t left = count; left > 1; left--) {
+        size_t taken = (size_t)(next_random(state) % left);
+        bool swapped = chosen[left - 1];
+        chosen[left - 1] = chosen[taken];
+        chosen[taken] = swapped;
     }
 }
 

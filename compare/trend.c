@@ -225,6 +225,7 @@ static void find_levels(struct search search, const struct inner_points *room)
     } while (mark_lone(&inner, room->places, trend->lone));
     trend->level_count = inner.level_count;
     for (size_t level = 0; level < inner.level_count; level++)
+        /* A level begins at a point. NOLINTNEXTLINE(*-core.uninitialized.Assign) */
         trend->starts[level] = room->places[inner.starts[level]];
 }
 

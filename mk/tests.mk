@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint em
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers sweep counters
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep counters
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -90,9 +90,9 @@ $(TESTS)/rows_cpp: tests/fixtures/rows.c
 	@mkdir -p $(@D)
 	$(CXX) -std=c++11 $(ROWS_CFLAGS) -o $@ -x c++ $<
 
-$(TESTS)/rows_no_proc: tests/fixtures/rows.c
+$(TESTS)/rows_no_proc: tests/fixtures/rows_no_proc.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
+	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
 
 # Programs whose runs are watched.
 TRACED_PROGRAMS := $(TESTS)/traced $(TESTS)/trace
@@ -142,7 +142,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
-$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
+$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
   tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
@@ -183,7 +183,8 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
+	  tests/scripts/test_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 

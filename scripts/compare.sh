@@ -23,7 +23,7 @@ values() { awk -v name="$1" -f scripts/fields.awk -f scripts/values.awk "$2"; }
 common_settings() {
     for file in baselines/*/"$suite".csv; do
         [ ! -e "$file" ] || values settings "$file" | tail -1
-    done | sort -u | { read -r first || exit 0; read -r second || printf '%s\n' "$first" | tr ' ' '\n'; }
+    done | sort -u | { read -r first || exit 0; read -r _ || printf '%s\n' "$first" | tr ' ' '\n'; }
 }
 
 # Adds to the arguments each setting that the caller has not given.

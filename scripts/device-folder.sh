@@ -9,5 +9,5 @@ if [ -z "$names" ] || [ "$(printf '%s\n' "$names" | wc -l)" -ne 1 ]; then
     echo "$1: one device expected, found: ${names:-none}" >&2
     exit 2
 fi
-folder=$(printf '%s' "$names" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/-$//')
+folder=$(printf '%s' "$names" | tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-' | sed 's/-$//')
 printf 'baselines/%s\n' "$folder"

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # record.sh - what the scripts that record baselines share; they source it.
 
 # refuse_changes NAME: ends with status 2 if the working tree has changes, whose

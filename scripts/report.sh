@@ -11,6 +11,7 @@ usage="usage: report.sh [-m PERCENT] PAGE.html FOLDER [BASELINE_FOLDER]
   FOLDER           results/ or one of baselines/
   BASELINE_FOLDER  baselines of the same device: adds the verdicts
   -m               the margin of the verdicts (2)"
+# shellcheck source=compare/plots/draw.sh
 . "$plots/draw.sh"
 read_options m: "$@"
 shift $((OPTIND - 1))

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034
 # draw.sh - what the plot scripts share; they read it with `.` and have set
 # `plots` (this folder) and `usage` before.
 

@@ -243,7 +243,11 @@ static size_t tiled_workspace(const void *args)
 static tile tile_in(float *workspace, int64_t head_dim)
 {
     int64_t operand = TILE_ROWS * padded_dim(head_dim);
-    tile w = {.q = workspace, .k = w.q + operand, .v = w.k + operand, .out = w.v + operand};
+    tile w;
+    w.q = workspace;
+    w.k = w.q + operand;
+    w.v = w.k + operand;
+    w.out = w.v + operand;
     w.rows = w.out + operand;
     w.scores = w.rows + operand;
     w.max = w.scores + TILE_ROWS * TILE_KEYS;

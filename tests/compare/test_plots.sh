@@ -2,32 +2,17 @@
 # test_plots.sh - the plots and the report, made from small files and from a
 # baseline, as TAP lines. Argument: the compare tool (build/gpubench-compare).
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 COMPARE=${1:-build/gpubench-compare}
 export COMPARE
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
 plots=compare/plots
 baseline=baselines/nvidia-h100-80gb-hbm3
-number=0 failures=0
 
 if ! command -v gnuplot >/dev/null; then
-    echo 1..1
-    echo 'ok 1 # SKIP needs gnuplot, and there is none (make deps)'
-    exit 0
+    check 0 "plots and report" "needs gnuplot, and there is none (make deps)"
+    finish
 fi
-
-result() { # result STATUS NAME
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $number - $2"
-    else
-        failures=$((failures + 1))
-        sed 's/^/# /' "$work/log" | head -20
-        echo "not ok $number - $2"
-    fi
-}
 
 well_formed() {
     if command -v xmllint >/dev/null; then
@@ -52,9 +37,9 @@ is_png() { [ "$(head -c 4 "$1" | tail -c 3)" = PNG ] && [ "$(wc -c <"$1")" -gt 5
 draws() {
     name=$1 stem=$work/$2 words=$3
     shift 3
-    "$@" >"$work/log" 2>&1 && [ ! -s "$work/log" ] &&
-        { sound "$stem.svg" $words && is_png "$stem.png"; } >>"$work/log" 2>&1
-    result $? "$name"
+    "$@" >"$log" 2>&1 && [ ! -s "$log" ] &&
+        { sound "$stem.svg" $words && is_png "$stem.png"; } >>"$log" 2>&1
+    check $? "$name"
 }
 
 # refuses NAME PATTERN COMMAND...: status 2, a message like PATTERN, nothing written.
@@ -62,9 +47,9 @@ refuses() {
     name=$1 pattern=$2
     shift 2
     mkdir -p "$work/out"
-    "$@" >"$work/log" 2>&1
-    [ $? -eq 2 ] && grep -q -e "$pattern" "$work/log" && [ -z "$(ls "$work/out")" ]
-    result $? "$name"
+    "$@" >"$log" 2>&1
+    [ $? -eq 2 ] && grep -q -e "$pattern" "$log" && [ -z "$(ls "$work/out")" ]
+    check $? "$name"
 }
 
 # Two variants, four sizes, three runs, and a row that is not ok; quotes and commas.
@@ -88,9 +73,9 @@ cat >"$work/quotes.csv" <<EOF
 $(head -n 1 "$work/small.csv")
 1,toy,"it''; system(""touch $work/owned"") # \`touch $work/owned\`",v,f32,n=1,cold,c,1,ok,,5,8,8,"A, B",
 EOF
-$plots/size.sh -s "$work/quotes" "$work/quotes.csv" >"$work/log" 2>&1 && [ ! -e "$work/owned" ] &&
+$plots/size.sh -s "$work/quotes" "$work/quotes.csv" >"$log" 2>&1 && [ ! -e "$work/owned" ] &&
     grep -q 'it..*; system("touch' "$work/quotes.svg"
-result $? "size: a name that would be a command is only drawn"
+check $? "size: a name that would be a command is only drawn"
 draws "size: a suite of operations" attention 'attention.forward naive_cublas TFLOP/s causal=1' \
     $plots/size.sh "$work/attention" $baseline/attention.csv
 draws "size: one size only" ceilings 'gemm.nn bandwidth.triad' $plots/size.sh "$work/ceilings" $baseline/ceilings.csv
@@ -135,7 +120,7 @@ history >"$work/histories/toy.csv"
 draws "history: the case that changed, with dates and revisions" history \
     'toy.changing +10.0 2026-05-01 rev5 2026-04-01 rev4' $plots/history.sh "$work/history" "$work/history.csv"
 ! grep -q toy.steady "$work/history.svg"
-result $? "history: not the case that did not change"
+check $? "history: not the case that did not change"
 
 page=$work/report.html
 
@@ -144,11 +129,11 @@ reports() {
     name=$1
     printf '%s\n' "$2" >"$work/words"
     shift 2
-    scripts/report.sh "$page" "$@" >"$work/log" 2>&1 && [ ! -s "$work/log" ] &&
+    scripts/report.sh "$page" "$@" >"$log" 2>&1 && [ ! -s "$log" ] &&
         while read -r word; do
             grep -qF "$word" "$page" || echo "no $word"
-        done <"$work/words" >"$work/log" && [ ! -s "$work/log" ]
-    result $? "$name"
+        done <"$work/words" >"$log" && [ ! -s "$log" ]
+    check $? "$name"
 }
 
 reports "report with verdicts" 'id="verdict"
@@ -161,37 +146,37 @@ cross_entropy.forward_backward
 <h2 id="machine">
 prefers-color-scheme
 </html>' "$work/current" $baseline
-reports "report of all baselines" "$(for file in $baseline/*.csv; do
+reports "report of all baselines" "$(for file in "$baseline"/*.csv; do
     echo "<h2 id=\"$(basename "$file" .csv)\">"
 done)" $baseline
 if grep -iqE '[^a-z](nan|inf)[^a-z]|<script|/tmp/|(src|href)="?https?:' "$page"; then status=1; else status=0; fi
-result $status "report: self-contained, no nan, no path"
+check $status "report: self-contained, no nan, no path"
 reports "report with a history" '<h2 id="history">
 1 change in the history of 2 cases
 rev5
 <title>001 toy.changing v' "$work/histories"
 reports "report of all baselines" "<h2 id=" $baseline
 [ -z "$(grep -oE " id=[\"'][^\"']*" "$page" | tr '"' "'" | sort | uniq -d)" ]
-result $? "report: every id once"
+check $? "report: every id once"
 mkdir "$work/odd folder"
 cp "$work/small.csv" "$work/odd folder/"
-scripts/report.sh "$page" "$work/odd folder" >"$work/log" 2>&1 && grep -q 'needed_bytes=9' "$page" &&
+scripts/report.sh "$page" "$work/odd folder" >"$log" 2>&1 && grep -q 'needed_bytes=9' "$page" &&
     grep -q '&quot;odd&quot;' "$page"
-result $? "report: what is not ok, quotes, a blank in the folder"
+check $? "report: what is not ok, quotes, a blank in the folder"
 
 # before FILE A B: A stands before B in the file.
 before() { [ "$(grep -n "$2" "$1" | head -n 1 | cut -d: -f1)" -lt "$(grep -n "$3" "$1" | head -n 1 | cut -d: -f1)" ]; }
 
-scripts/report.sh "$page" "$work/current" $baseline >"$work/log" 2>&1 && before "$page" 'class="outcome' '<svg' &&
+scripts/report.sh "$page" "$work/current" $baseline >"$log" 2>&1 && before "$page" 'class="outcome' '<svg' &&
     before "$page" '<svg' 'cross_entropy.forward naive' && before "$page" 'cross_entropy.forward naive' 'id="loss"' &&
     before "$page" 'id="loss"' '<summary>.* same<' && grep -q 'attention.csv: the results have no such file' "$page"
-result $? "report: verdict, plot and changed cases first, what was left out last"
+check $? "report: verdict, plot and changed cases first, what was left out last"
 
 mkdir "$work/other"
 sed 's/NVIDIA H100 80GB HBM3/NVIDIA L4/' $baseline/loss.csv >"$work/other/loss.csv"
-scripts/report.sh "$page" "$work/other" $baseline >"$work/log" 2>&1 && grep -q 'class="outcome unknown">cannot judge' "$page" &&
+scripts/report.sh "$page" "$work/other" $baseline >"$log" 2>&1 && grep -q 'class="outcome unknown">cannot judge' "$page" &&
     grep -q "new/loss.csv:2: column .device" "$page" && ! grep -q "<title>change of" "$page"
-result $? "report: what cannot be judged says why, and has no plot"
+check $? "report: what cannot be judged says why, and has no plot"
 
 # S9: names from strangers name no file.
 mkdir -p "$work/names/of/results" "$work/clean"
@@ -199,52 +184,53 @@ for name in 'my suite' kernels/attn ../../../x 'a+b' '$(touch x)' machine; do
     awk -v name="$name" '{ sub(/^1,toy,/, "1," name ","); print }' "$work/small.csv" | if [ "$name" = 'my suite' ]; then cat; else tail -n +2; fi
 done >"$work/names/of/results/names.csv"
 find "$work/names" . -path ./build -prune -o -print | sort >"$work/files"
-TMPDIR=$work/clean scripts/report.sh "$page" "$work/names/of/results" >"$work/log" 2>&1
+TMPDIR=$work/clean scripts/report.sh "$page" "$work/names/of/results" >"$log" 2>&1
 status=$?
 find "$work/names" . -path ./build -prune -o -print | sort | cmp -s - "$work/files" || status=1
 [ -z "$(ls "$work/clean")" ] || status=1
 for id in my-suite kernels-attn ..-..-..-x a-b; do grep -q "<h2 id=\"$id\">" "$page" || status=1; done
 [ "$(grep -c '<title>toy.forward' "$page")" -eq 6 ] && [ "$(grep -c '<h3 id=.*toy.forward' "$page")" -eq 6 ] &&
     [ -z "$(grep -oE " id=[\"'][^\"']*" "$page" | tr '"' "'" | sort | uniq -d)" ] && [ $status -eq 0 ]
-result $? "report: suites of any name have their tables and plots, and name no file"
+check $? "report: suites of any name have their tables and plots, and name no file"
 
 # S10: what is there is drawn, what is not is said.
+pictures() { (cd "$1" && printf '%s ' ./*.svg | sed 's|\./||g'); }
 mkdir "$work/some"
 cp $baseline/loss.csv $baseline/ceilings.csv "$work/some/"
-scripts/plots.sh "$work/some/plots" "$work/some" attention block ceilings loss >"$work/log" 2>&1 &&
-    [ "$(echo $(cd "$work/some/plots" && ls *.svg))" = 'ceilings.svg loss.svg roofline.svg' ] &&
-    grep -q "not there: .*/attention.csv .*/block.csv" "$work/log" && ! grep -q 'no roofline' "$work/log"
-result $? "plots: without some suites"
+scripts/plots.sh "$work/some/plots" "$work/some" attention block ceilings loss >"$log" 2>&1 &&
+    [ "$(pictures "$work/some/plots")" = 'ceilings.svg loss.svg roofline.svg ' ] &&
+    grep -q "not there: .*/attention.csv .*/block.csv" "$log" && ! grep -q 'no roofline' "$log"
+check $? "plots: without some suites"
 mkdir "$work/one"
 cp $baseline/loss.csv "$work/one/"
-scripts/plots.sh "$work/one/plots" "$work/one" ceilings loss >"$work/log" 2>&1 &&
-    [ "$(echo $(cd "$work/one/plots" && ls *.svg))" = loss.svg ] && grep -q 'no roofline.*/ceilings.csv' "$work/log"
-result $? "plots: without the ceilings"
+scripts/plots.sh "$work/one/plots" "$work/one" ceilings loss >"$log" 2>&1 &&
+    [ "$(pictures "$work/one/plots")" = 'loss.svg ' ] && grep -q 'no roofline.*/ceilings.csv' "$log"
+check $? "plots: without the ceilings"
 cp $baseline/attention.csv "$work/some/"
 cp "$work/histories/toy.csv" "$work/some/"
 head -n 3 $baseline/block.csv | sed '3s/,.*//' >"$work/some/block.csv"
-scripts/plots.sh "$work/some/plots" "$work/some" attention block loss ceilings >"$work/log" 2>&1
-[ $? -eq 2 ] && grep -q 'block.csv: line 3' "$work/log" && [ -f "$work/some/plots/roofline.png" ] &&
+scripts/plots.sh "$work/some/plots" "$work/some" attention block loss ceilings >"$log" 2>&1
+[ $? -eq 2 ] && grep -q 'block.csv: line 3' "$log" && [ -f "$work/some/plots/roofline.png" ] &&
     grep -q toy.changing "$work/some/plots/history.svg"
-result $? "plots: a broken file is named, and the others are drawn"
+check $? "plots: a broken file is named, and the others are drawn"
 
 # A page as a browser lays it out: nothing stands out of its box or of the page.
 mkdir "$work/wide"
 cp $baseline/attention.csv $baseline/block.csv $baseline/memcpy.csv "$work/current/loss.csv" "$work/wide/"
-scripts/report.sh "$page" "$work/wide" $baseline >"$work/log" 2>&1
+scripts/report.sh "$page" "$work/wide" $baseline >"$log" 2>&1
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 fits() { # fits WIDTH
     sed "s|WIDTH|$1|" tests/fixtures/page_fits.html >"$work/frame.html"
     timeout 100 "$browser" --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files \
         --user-data-dir="$work/browser" --window-size=1500,3000 --virtual-time-budget=20000 \
-        --dump-dom "file://$work/frame.html" >"$work/log" 2>/dev/null && grep -q '>cut: 0$' "$work/log"
+        --dump-dom "file://$work/frame.html" >"$log" 2>/dev/null && grep -q '>cut: 0$' "$log"
 }
 for width in 400 1000 1400; do
     if [ -n "$browser" ]; then
         fits $width
-        result $? "report: nothing cut at $width px"
+        check $? "report: nothing cut at $width px"
     else
-        result 0 "report: nothing cut at $width px # SKIP needs chromium"
+        check 0 "report: nothing cut at $width px" "needs chromium"
     fi
 done
 
@@ -282,5 +268,4 @@ refuses "a report of a malformed file" 'short.csv: line 27' scripts/report.sh "$
 refuses "an option that is none" 'usage: size.sh' $plots/size.sh -x "$out" $baseline/loss.csv
 refuses "a margin that is no number" "-m two: no percentage" $plots/forest.sh -m two "$out" "$work/verdicts.csv"
 
-echo "1..$number"
-[ $failures -eq 0 ]
+finish

@@ -6,23 +6,13 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 case $1 in /*) racer=$1 ;; *) racer=$PWD/$1 ;; esac
 real=${2:+$(cd "$(dirname "$2")" && pwd)/$(basename "$2")}
 compare=$root/build/gpubench-compare
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. "$root/tests/tap.sh"
 cd "$work" || exit 2
 mkdir tmp
 TMPDIR=$work/tmp
 export TMPDIR
-failed=0
-count=0
 
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else
-        echo "not ok $count - $2"
-        sed 's/^/# /' out err
-        failed=1
-    fi
-}
+explain() { cat out err; }
 
 # program FILE WORD...: a program that is the racer with these words.
 program() {
@@ -431,5 +421,4 @@ if [ -n "$real" ]; then
     [ $status -ne 2 ] && says '^1 case: '
     check $? "a program built on gpubench.h"
 fi
-echo "1..$count"
-exit $failed
+finish

@@ -4,10 +4,7 @@
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 case $1 in /*) racer=$1 ;; *) racer=$PWD/$1 ;; esac
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-failed=0
-count=0
+. "$root/tests/tap.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
 export BACKEND=cpu
@@ -15,14 +12,7 @@ mkdir "$work/tmp"
 TMPDIR=$work/tmp
 export TMPDIR
 
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$work/log"
-        failed=1
-    fi
-}
+explain() { cat "$log"; }
 
 # suite WORD...: the suite of this tree from now on.
 suite() {
@@ -47,15 +37,15 @@ state() {
 race() {
     before=$(state)
     make -s BACKEND=cpu build/cpu/toy
-    timeout 100 sh scripts/race.sh build/cpu/toy toy "$@" > "$work/log" 2>&1
+    timeout 100 sh scripts/race.sh build/cpu/toy toy "$@" > "$log" 2>&1
     status=$?
     if [ "$before" != "$(state)" ] || [ -n "$(ls "$TMPDIR")" ]; then
-        echo "the repository is not as it was, or left in TMPDIR: $(ls "$TMPDIR")" >> "$work/log"
+        echo "the repository is not as it was, or left in TMPDIR: $(ls "$TMPDIR")" >> "$log"
         status=99
     fi
 }
 
-says() { grep -qe "$1" "$work/log"; }
+says() { grep -qe "$1" "$log"; }
 
 mkdir "$work/main"
 cd "$work/main" || exit 2
@@ -81,7 +71,7 @@ git commit -q -am second
 
 race --rev one
 [ $status -eq 1 ] && says '^SLOWER.*' && says '1 slower, 2 same' &&
-    says "OLD is $(git rev-parse --short one^{commit})" && ! says 'with changes'
+    says "OLD is $(git rev-parse --short 'one^{commit}')" && ! says 'with changes'
 check $? "5 % slower than an annotated tag: found"
 touch -d 2001-01-01 "build/race/$first/tree/toy" "build/race/$first/tree/build/cpu/toy" 2> /dev/null
 race --rev "$(git rev-parse --short HEAD^)"
@@ -112,19 +102,19 @@ race --rev one --only build/only -- --seed 5
 [ $status -eq 0 ] && says '^1 case: 1 same'
 check $? "so do its cases, and the suite's arguments"
 race --rev one --build-only
-[ $status -eq 0 ] && [ -x "$(cat "$work/log")" ]
+[ $status -eq 0 ] && [ -x "$(cat "$log")" ]
 check $? "--build-only prints the old program's path"
 CFLAGS='-O1 -g' race --rev HEAD~1 --build-only
 rm -r "build/race/$first"
 CFLAGS='-O1 -g' race --rev HEAD~1 --build-only
-[ $status -eq 0 ] && grep -q '^# -O1 -g$' "$(cat "$work/log")"
+[ $status -eq 0 ] && grep -q '^# -O1 -g$' "$(cat "$log")"
 check $? "a worktree that was removed by hand is made anew, with the flags of this build"
 
 # ---- interrupted
 
 for name in INT TERM KILL; do
     rm -rf "build/race/$first" "$work/slow"
-    SLOWLY=$work/slow setsid sh scripts/race.sh build/cpu/toy toy --rev one > "$work/log" 2>&1 &
+    SLOWLY=$work/slow setsid sh scripts/race.sh build/cpu/toy toy --rev one > "$log" 2>&1 &
     script=$!
     turns=0
     while [ ! -s "$work/slow" ] && [ $turns -lt 100 ]; do
@@ -171,10 +161,10 @@ race
 check $? "no baseline: status 2"
 mkdir -p baselines/toy-card
 baseline "$(git rev-parse --short HEAD)" 2026-01-02T00:00:00Z
-baseline "$(git rev-parse --short one^{commit})" 2026-01-03T00:00:00Z
+baseline "$(git rev-parse --short 'one^{commit}')" 2026-01-03T00:00:00Z
 baseline "$(git rev-parse --short HEAD)" 2026-01-01T00:00:00Z
 race
-[ $status -eq 1 ] && says '1 slower' && says "OLD is $(git rev-parse --short one^{commit})"
+[ $status -eq 1 ] && says '1 slower' && says "OLD is $(git rev-parse --short 'one^{commit}')"
 check $? "the revision of the newest campaign, wherever in the file it is"
 baseline "$(git rev-parse --short HEAD)-dirty" 2026-01-04T00:00:00Z
 race
@@ -206,7 +196,7 @@ race --rev HEAD --build-only
 check $? "a revision with a submodule has it"
 older=$(git rev-parse HEAD)
 (cd "$work/dep" && echo 2 > file && git commit -q -am dep2)
-git -C dep pull -q > "$work/log" 2>&1
+git -C dep pull -q > "$log" 2>&1
 git commit -q -am 'newer submodule'
 for rev in HEAD "$older"; do
     race --rev $rev --build-only
@@ -215,8 +205,8 @@ done
 [ "$(cat dep/file)" = 2 ] && [ "$(tr '\n' ' ' < "$work/deps")" = '2 1 ' ]
 check $? "each revision has its own submodule's commit, not the tree's"
 cp -R "$root/mk" . && cp "$root/Makefile" "$work/real.mk"
-make -s -f "$work/real.mk" clean > "$work/log" 2>&1
-git worktree list >> "$work/log"
+make -s -f "$work/real.mk" clean > "$log" 2>&1
+git worktree list >> "$log"
 [ ! -e build ] && [ "$(git worktree list | wc -l)" -eq 1 ]
 check $? "make clean leaves no worktree"
 rm -rf mk
@@ -241,10 +231,10 @@ for commit in 1 2 3 broken 5 6 7 8; do
     git add . && git commit -q -m "commit $commit"
 done
 git checkout -q HEAD~7 && make -s build/toy && cp build/toy "$work/good" && git checkout -q trunk
-git bisect start trunk HEAD~7 > "$work/log" 2>&1
+git bisect start trunk HEAD~7 > "$log" 2>&1
 COMPARE=$root/build/gpubench-compare GOOD=$work/good git bisect run sh -c 'make -s build/toy || exit 125
   "$COMPARE" --race "$GOOD" build/toy -- --filter "^norm fast"
-  s=$?; [ $s -eq 2 ] && exit 125; exit $s' >> "$work/log" 2>&1
+  s=$?; [ $s -eq 2 ] && exit 125; exit $s' >> "$log" 2>&1
 git bisect log | sed -n 's/^# [a-z ]*first .*commit: .*\] //p' | sort > "$work/found"
 [ "$(tr '\n' ',' < "$work/found")" = 'commit 5,commit broken,' ]
 check $? "bisecting by races finds the commit, next to one that does not build"
@@ -252,13 +242,12 @@ cd "$work/main" || exit 2
 rm -rf build .git
 mkdir build && cp "$root/build/gpubench-compare" build/
 before= && make -s BACKEND=cpu build/cpu/toy
-sh scripts/race.sh build/cpu/toy toy --rev one > "$work/log" 2>&1
+sh scripts/race.sh build/cpu/toy toy --rev one > "$log" 2>&1
 [ $? -eq 2 ] && says 'no git repository'
 check $? "no repository: status 2"
 mkdir "$work/bin"
 for tool in sh awk sed; do ln -s "$(command -v $tool)" "$work/bin/"; done
-PATH="$work/bin" sh scripts/race.sh build/cpu/toy toy --rev one > "$work/log" 2>&1
+PATH="$work/bin" sh scripts/race.sh build/cpu/toy toy --rev one > "$log" 2>&1
 [ $? -eq 2 ] && says 'no git here'
 check $? "no git: status 2"
-echo "1..$count"
-exit $failed
+finish

@@ -3,18 +3,10 @@
 # of them that were altered: found, and short enough to read. As TAP lines.
 # Argument: the compare tool (build/gpubench-compare).
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 compare=${1:-build/gpubench-compare}
 baseline=baselines/nvidia-h100-80gb-hbm3
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
-failed=0 count=0
-
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
-}
 
 # altered FILE AWK: a copy, on whose ok rows the statements work: `key` is a case's
 # name, `us` its median.
@@ -72,5 +64,4 @@ altered $baseline/norm.csv 'if (key ~ /^layernorm.* n=32768 c=2560/) us *= 1.05'
     [ "$(grep SLOWER "$work/verdicts" | grep -c 'layernorm.*n=32768 c=2560')" -eq 16 ]
 check $? "5 % in 16 layernorm cases is found among all suites, in all of them and nowhere else"
 
-echo "1..$count"
-exit $failed
+finish

@@ -4,37 +4,26 @@
 # without a warning, linked, and run where the processor can. Prints TAP. A
 # compiler that is missing is skipped; `make deps-ci` installs them.
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 2' HUP INT TERM
+# The flags of a distribution are found by its name.
+# shellcheck disable=SC2034
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 unset MAKEFLAGS MAKEOVERRIDES BACKEND # of a make that runs this
-cd "$root" || exit 2
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-number=0 failures=0
 
-# result STATUS NAME [REASON TO SKIP]
-result() {
-    number=$((number + 1))
-    if [ "$1" -ne 0 ]; then
-        failures=$((failures + 1))
-        grep -v -e '^make' -e ' -c ' "$folder/log" | head -20 | sed 's/^/# /'
-        echo "not ok $number - $2"
-    else
-        echo "ok $number ${3:+# SKIP $3 }- $2"
-    fi
-}
+# What make says of itself, and the commands, explain nothing.
+explain() { grep -v -e '^make' -e ' -c ' "$log" | head -n 20; }
 
 found() { command -v "$1" >/dev/null 2>&1; }
 
-echo 'int main(void) { return 0; }' >"$folder/empty.c"
+echo 'int main(void) { return 0; }' >"$work/empty.c"
 
 # known COMPILER FLAGS...: those of the flags that this version knows.
 known() {
     cc=$1
     shift
     for flag; do
-        "$cc" -Werror -Wl,--fatal-warnings $flag -o "$folder/empty" "$folder/empty.c" \
+        "$cc" -Werror -Wl,--fatal-warnings $flag -o "$work/empty" "$work/empty.c" \
             >/dev/null 2>&1 && printf '%s ' "$flag"
     done
 }
@@ -44,14 +33,14 @@ header() {
     name="$1: header"
     shift
     if ! found "$1"; then
-        result 0 "$name" "no $1 here"
+        check 0 "$name" "no $1 here"
         return
     fi
     case $1 in *++) language="-x c++" ;; *) language="-x c" ;; esac
-    { "$@" $warnings -I. $language examples/first.c -o "$folder/first" &&
-        { [ -n "$foreign" ] || "$folder/first" --quiet --max-time 0.01 --max-samples 3; }; } \
-        >"$folder/log" 2>&1
-    result $? "$name"
+    { "$@" $warnings -I. $language examples/first.c -o "$work/first" &&
+        { [ -n "$foreign" ] || "$work/first" --quiet --max-time 0.01 --max-samples 3; }; } \
+        >"$log" 2>&1
+    check $? "$name"
 }
 
 # What the attention suite is linked with; `all` builds the others' kernels too.
@@ -64,16 +53,16 @@ suite() {
     name="$1: suite" objects=$2 cc=$3
     shift 3
     if ! found "$cc"; then
-        result 0 "$name" "no $cc here"
+        check 0 "$name" "no $cc here"
         return
     fi
-    build=$folder/build
+    build=$work/build
     rm -rf "$build"
     { make -j2 BACKEND=cpu BUILD="$build" CC="$cc" CFLAGS="$*" GIT=none \
         OBJECTS="$(for object in $objects; do printf '%s ' "$build/$object"; done)" \
         "$build/attention" &&
-        { [ -n "$foreign" ] || "$build/attention" --list; }; } >"$folder/log" 2>&1
-    result $? "$name"
+        { [ -n "$foreign" ] || "$build/attention" --list; }; } >"$log" 2>&1
+    check $? "$name"
 }
 
 # both NAME COMPILER FLAGS...
@@ -144,8 +133,8 @@ header "musl" musl-gcc -O2
 
 # gcc -m32 or, where that has no libraries, a compiler for i686, whose programs
 # find theirs only linked in.
-echo '#include <errno.h>' | cat - "$folder/empty.c" > "$folder/errno.c"
-if gcc -m32 -o "$folder/empty" "$folder/errno.c" >/dev/null 2>&1; then
+echo '#include <errno.h>' | cat - "$work/empty.c" > "$work/errno.c"
+if gcc -m32 -o "$work/empty" "$work/errno.c" >/dev/null 2>&1; then
     narrow="gcc -m32"
 else
     narrow="i686-linux-gnu-gcc -static"
@@ -158,5 +147,4 @@ foreign=yes
 header "aarch64" aarch64-linux-gnu-gcc -O2
 suite "aarch64" "$all" aarch64-linux-gnu-gcc -O3
 
-echo "1..$number"
-[ $failures -eq 0 ]
+finish

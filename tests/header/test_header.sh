@@ -4,40 +4,26 @@
 # CUDA_HOME, or the nvcc of PATH or /usr/local/cuda, says where CUDA is;
 # without it the CUDA cases are skipped with a reason.
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 2' HUP INT TERM
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
+root=$PWD
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-number=0 failures=0
 
 nvcc=${NVCC:-$(command -v "${CUDA_HOME:+$CUDA_HOME/bin/}nvcc" ||
     ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 toolkit=${CUDA_HOME:-${nvcc:+$(dirname "$(dirname "$(realpath "$nvcc")")")}}
 [ -f "$toolkit/include/cuda_runtime_api.h" ] || toolkit=
 
-# result STATUS NAME [REASON TO SKIP]
-result() {
-    number=$((number + 1))
-    if [ "$1" -ne 0 ]; then
-        failures=$((failures + 1))
-        sed 's/^/# /' "$folder/log" | head -20
-        echo "not ok $number - $2"
-    else
-        echo "ok $number ${3:+# SKIP $3 }- $2"
-    fi
-}
-
 # try NAME COMMAND...
 try() {
     name=$1
     shift
-    "$@" >"$folder/log" 2>&1
-    result $? "$name"
+    "$@" >"$log" 2>&1
+    check $? "$name"
 }
 
 # A program whose words are valid C99, C++11 and CUDA alike.
-cat >"$folder/whole.c" <<'END'
+cat >"$work/whole.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 static int add(void *context, gpubench_stream stream)
@@ -57,15 +43,15 @@ int main(int argc, char **argv)
 END
 
 # The same program in two files: one holds the implementation, and nothing else.
-printf '%s\n' '#define GPUBENCH_IMPLEMENTATION' '#include "gpubench.h"' >"$folder/one.c"
-sed 1d "$folder/whole.c" >"$folder/two.c"
+printf '%s\n' '#define GPUBENCH_IMPLEMENTATION' '#include "gpubench.h"' >"$work/one.c"
+sed 1d "$work/whole.c" >"$work/two.c"
 
 # Three times: the declarations before and after the implementation.
-echo '#include "gpubench.h"' >"$folder/declarations"
-cat "$folder/declarations" "$folder/whole.c" "$folder/declarations" >"$folder/again.c"
+echo '#include "gpubench.h"' >"$work/declarations"
+cat "$work/declarations" "$work/whole.c" "$work/declarations" >"$work/again.c"
 
 # gpubench_keep takes each of these, in C and in C++.
-cat >"$folder/keep.c" <<'END'
+cat >"$work/keep.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 struct flags { unsigned few : 3; };
@@ -106,7 +92,7 @@ int main(int argc, char **argv)
 END
 
 # A sum that is computed and thrown away.
-cat >"$folder/discard.c" <<'END'
+cat >"$work/discard.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 static int discard(void *context, gpubench_stream stream)
@@ -131,7 +117,7 @@ int main(int argc, char **argv)
 END
 
 # A setup that fails, and says why by a format.
-cat >"$folder/strict.c" <<'END'
+cat >"$work/strict.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 enum status { FINE, ODD };
@@ -154,10 +140,10 @@ int main(int argc, char **argv)
     return gpubench_close(bench);
 }
 END
-sed 's/1, "two"/"two", 1/' "$folder/strict.c" >"$folder/misprinted.c"
+sed 's/1, "two"/"two", 1/' "$work/strict.c" >"$work/misprinted.c"
 
 # What gnu modes show without any macro and POSIX does not have.
-cat >"$folder/bsd.c" <<'END'
+cat >"$work/bsd.c" <<'END'
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 #include <endian.h>
@@ -170,20 +156,20 @@ END
 
 for extension in cpp cu; do
     for file in whole one two again keep strict; do
-        cp "$folder/$file.c" "$folder/$file.$extension"
+        cp "$work/$file.c" "$work/$file.$extension"
     done
 done
 
 compiler() { command -v "$1" >/dev/null 2>&1; }
 
-run_program() { "$folder/program" --quiet --max-time 0.01 --max-samples 3; }
+run_program() { "$work/program" --quiet --max-time 0.01 --max-samples 3; }
 
 # What links must run as well. links NAME COMPILER ARGUMENTS...
 links() {
     name=$1
     shift
-    { "$@" -o "$folder/program" && run_program; } >"$folder/log" 2>&1
-    result $? "$name"
+    { "$@" -o "$work/program" && run_program; } >"$log" 2>&1
+    check $? "$name"
 }
 
 # ---- host code in each language version
@@ -195,16 +181,16 @@ for pair in gcc:c gcc:cpp clang:c clang:cpp; do
     for standard in $standards; do
         name="$cc -std=$standard"
         if ! compiler $cc; then
-            result 0 "$name" "no $cc here"
+            check 0 "$name" "no $cc here"
             continue
         fi
-        try "$name" $cc -std=$standard $warnings -O2 -I"$root" -c "$folder/whole.$extension" \
-            -o "$folder/object.o"
+        try "$name" $cc -std=$standard $warnings -O2 -I"$root" -c "$work/whole.$extension" \
+            -o "$work/object.o"
         if [ -n "$toolkit" ]; then
             try "$name, CUDA" $cc -std=$standard $warnings -O2 -I"$root" -DGPUBENCH_CUDA=1 \
-                -isystem "$toolkit/include" -c "$folder/whole.$extension" -o "$folder/object.o"
+                -isystem "$toolkit/include" -c "$work/whole.$extension" -o "$work/object.o"
         else
-            result 0 "$name, CUDA" "no CUDA toolkit here"
+            check 0 "$name, CUDA" "no CUDA toolkit here"
         fi
     done
 done
@@ -232,17 +218,17 @@ foreign_names() {
 
 private_names() {
     ! foreign_names "$root/gpubench.h" &&
-        gcc -std=c99 -O1 -fno-inline -I"$root" -c "$folder/one.c" -o "$folder/names.o" &&
+        gcc -std=c99 -O1 -fno-inline -I"$root" -c "$work/one.c" -o "$work/names.o" &&
         # Compilers add endings behind a point, and tables of their own.
-        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[a-z]/ { print $3 }' |
+        ! nm --defined-only "$work/names.o" | awk '$2 ~ /[a-z]/ { print $3 }' |
             grep -vE '^(gpb_|CSWTCH|__func__|\.L)|\.[0-9]+$' &&
-        ! nm --defined-only "$folder/names.o" | awk '$2 ~ /[A-Z]/ { print $3 }' |
+        ! nm --defined-only "$work/names.o" | awk '$2 ~ /[A-Z]/ { print $3 }' |
             grep -v '^gpubench_'
 }
 try "private names have a prefix of their own" private_names
-sed 's/static double gpb_now_s/static double gpubench_now_s/' "$root/gpubench.h" >"$folder/renamed.h"
+sed 's/static double gpb_now_s/static double gpubench_now_s/' "$root/gpubench.h" >"$work/renamed.h"
 try "a private name without it is found" \
-    sh -c '[ "$1" = gpubench_now_s ]' sh "$(foreign_names "$folder/renamed.h")"
+    sh -c '[ "$1" = gpubench_now_s ]' sh "$(foreign_names "$work/renamed.h")"
 
 # ---- warnings that other people's projects ask for
 
@@ -255,50 +241,50 @@ for cc in gcc clang g++ clang++; do
     for cuda in "" ", CUDA"; do
         name="$cc$cuda: nothing for -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion $more"
         if ! compiler $cc || [ "${cuda:+$toolkit}" = "" ] && [ -n "$cuda" ]; then
-            result 0 "$name" "no $cc or no CUDA toolkit here"
+            check 0 "$name" "no $cc or no CUDA toolkit here"
             continue
         fi
         try "$name" $cc -std=$standard $pedantic $more -O2 -I"$root" \
             ${cuda:+-DGPUBENCH_CUDA=1 -isystem "$toolkit/include"} \
-            -c "$folder/strict.$extension" -o "$folder/object.o"
+            -c "$work/strict.$extension" -o "$work/object.o"
     done
 done
 for cc in gcc clang; do
     if ! compiler $cc; then
-        result 0 "$cc: formats and feature macros" "no $cc here"
+        check 0 "$cc: formats and feature macros" "no $cc here"
         continue
     fi
-    ! $cc -std=c99 -Wall -Werror -I"$root" -fsyntax-only "$folder/misprinted.c" \
-        >"$folder/log" 2>&1 && grep -q 'misprinted.c.*-W.*format' "$folder/log"
-    result $? "$cc: arguments that do not fit gpubench_fail's format are found"
+    ! $cc -std=c99 -Wall -Werror -I"$root" -fsyntax-only "$work/misprinted.c" \
+        >"$log" 2>&1 && grep -q 'misprinted.c.*-W.*format' "$log"
+    check $? "$cc: arguments that do not fit gpubench_fail's format are found"
     links "$cc -std=gnu11: what BSD declares is still there" \
-        $cc -std=gnu11 $warnings -I"$root" "$folder/bsd.c"
+        $cc -std=gnu11 $warnings -I"$root" "$work/bsd.c"
 done
 
 # ---- who includes it, and how
 
 for cc in gcc clang; do
     if ! compiler $cc; then
-        result 0 "linking with $cc" "no $cc here"
+        check 0 "linking with $cc" "no $cc here"
         continue
     fi
     [ $cc = gcc ] && cxx=g++ || cxx=clang++
-    links "$cc: one file" $cc -std=c99 $warnings -I"$root" "$folder/whole.c"
+    links "$cc: one file" $cc -std=c99 $warnings -I"$root" "$work/whole.c"
     links "$cc: declarations before and after the implementation" \
-        $cc -std=gnu11 $warnings -I"$root" "$folder/again.c"
-    links "$cc: two files" $cc -std=c11 $warnings -I"$root" "$folder/one.c" "$folder/two.c"
+        $cc -std=gnu11 $warnings -I"$root" "$work/again.c"
+    links "$cc: two files" $cc -std=c11 $warnings -I"$root" "$work/one.c" "$work/two.c"
     compiler $cxx || continue
-    links "$cxx: two files" $cxx -std=c++11 $warnings -I"$root" "$folder/one.cpp" "$folder/two.cpp"
-    $cc -std=c99 -I"$root" -c "$folder/one.c" -o "$folder/one.o"
+    links "$cxx: two files" $cxx -std=c++11 $warnings -I"$root" "$work/one.cpp" "$work/two.cpp"
+    $cc -std=c99 -I"$root" -c "$work/one.c" -o "$work/one.o"
     links "$cc and $cxx: implementation in C, used from C++" \
-        $cxx -std=c++17 $warnings -I"$root" "$folder/one.o" "$folder/two.cpp"
-    $cxx -std=c++11 -I"$root" -c "$folder/one.cpp" -o "$folder/one.o"
-    $cc -std=c99 $warnings -I"$root" -c "$folder/two.c" -o "$folder/two.o"
+        $cxx -std=c++17 $warnings -I"$root" "$work/one.o" "$work/two.cpp"
+    $cxx -std=c++11 -I"$root" -c "$work/one.cpp" -o "$work/one.o"
+    $cc -std=c99 $warnings -I"$root" -c "$work/two.c" -o "$work/two.o"
     links "$cc and $cxx: implementation in C++, used from C" \
-        $cxx "$folder/one.o" "$folder/two.o"
-    links "$cc: gpubench_keep of every type" $cc -std=c99 $warnings -O2 -I"$root" "$folder/keep.c"
+        $cxx "$work/one.o" "$work/two.o"
+    links "$cc: gpubench_keep of every type" $cc -std=c99 $warnings -O2 -I"$root" "$work/keep.c"
     links "$cxx: gpubench_keep of every type" \
-        $cxx -std=c++11 $warnings -O2 -I"$root" "$folder/keep.cpp"
+        $cxx -std=c++11 $warnings -O2 -I"$root" "$work/keep.cpp"
 done
 
 # ---- the C++ layer
@@ -307,31 +293,31 @@ strict_cpp="$warnings -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion -Wold-st
 for cc in g++ clang++; do
     for standard in c++11 c++14 c++17 c++20; do
         name="$cc -std=$standard: cases of lambdas and of objects"
-        compiler $cc || { result 0 "$name" "no $cc here"; continue; }
+        compiler $cc || { check 0 "$name" "no $cc here"; continue; }
         links "$name" $cc -std=$standard $strict_cpp -O2 -I"$root" "$root/tests/fixtures/layer.cpp"
     done
     compiler $cc || continue
     links "$cc: cases of lambdas without exceptions and RTTI" $cc -std=c++11 $strict_cpp \
         -fno-exceptions -fno-rtti -I"$root" "$root/tests/fixtures/layer.cpp"
-    sed 's/x ? 5 : 0/x != nullptr/' "$root/tests/fixtures/layer.cpp" >"$folder/layer.cpp"
-    ! $cc -std=c++11 -fsyntax-only -I"$root" "$folder/layer.cpp" >"$folder/log" 2>&1 &&
-        grep -q 'return an int' "$folder/log"
-    result $? "$cc: a lambda that returns a bool does not compile, and that says why"
+    sed 's/x ? 5 : 0/x != nullptr/' "$root/tests/fixtures/layer.cpp" >"$work/layer.cpp"
+    ! $cc -std=c++11 -fsyntax-only -I"$root" "$work/layer.cpp" >"$log" 2>&1 &&
+        grep -q 'return an int' "$log"
+    check $? "$cc: a lambda that returns a bool does not compile, and that says why"
 done
 
 # ---- work that the compiler removes is no result, however it is hardened
 
 for cc in gcc clang; do
     for flags in -O2 -O3 "-Os -fcf-protection" "-O2 -fno-omit-frame-pointer"; do
-        name="$cc $flags: a discarded result fails"
+        name="$cc $flags: a discarded check fails"
         if ! compiler $cc || [ "$(uname -m)" != x86_64 ]; then
-            result 0 "$name" "no $cc here, or another processor"
+            check 0 "$name" "no $cc here, or another processor"
             continue
         fi
-        $cc $flags -I"$root" "$folder/discard.c" -o "$folder/program" >"$folder/log" 2>&1 &&
-            run_program >>"$folder/log" 2>&1
-        [ $? -eq 1 ] && grep -q "did nothing.*gpubench_keep" "$folder/log"
-        result $? "$name"
+        $cc $flags -I"$root" "$work/discard.c" -o "$work/program" >"$log" 2>&1 &&
+            run_program >>"$log" 2>&1
+        [ $? -eq 1 ] && grep -q "did nothing.*gpubench_keep" "$log"
+        check $? "$name"
     done
 done
 
@@ -342,9 +328,9 @@ elsewhere() {
     name=$1
     shift
     if echo '#include <errno.h>' | "$@" -fsyntax-only -x c - >/dev/null 2>&1; then
-        try "$name" "$@" $warnings -std=c99 -O2 -I"$root" -c "$folder/keep.c" -o "$folder/object.o"
+        try "$name" "$@" $warnings -std=c99 -O2 -I"$root" -c "$work/keep.c" -o "$work/object.o"
     else
-        result 0 "$name" "no compiler or libc for it here"
+        check 0 "$name" "no compiler or libc for it here"
     fi
 }
 
@@ -358,12 +344,12 @@ elsewhere "riscv64, gcc" riscv64-linux-gnu-gcc
 # ---- behind other headers: declarations always, the implementation says what it needs
 
 printf '%s\n' '#include <stdio.h>' '#include "gpubench.h"' \
-    'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' >"$folder/late.c"
+    'int main(void) { return puts(GPUBENCH_VERSION) < 0; }' >"$work/late.c"
 try "declarations after another header" \
-    gcc -std=c99 $warnings -I"$root" "$folder/late.c" -fsyntax-only
-gcc -std=c99 -I"$root" -fsyntax-only "$folder/again.c" >"$folder/log" 2>&1
-grep -q 'error.*gpubench.h needs POSIX: include it first' "$folder/log"
-result $? "implementation after another header in strict C: the error says what to do"
+    gcc -std=c99 $warnings -I"$root" "$work/late.c" -fsyntax-only
+gcc -std=c99 -I"$root" -fsyntax-only "$work/again.c" >"$log" 2>&1
+grep -q 'error.*gpubench.h needs POSIX: include it first' "$log"
+check $? "implementation after another header in strict C: the error says what to do"
 
 # ---- the example that newcomers copy: README's, or the file that stands for it
 
@@ -371,10 +357,10 @@ first=$root/examples/first.c
 if [ -f "$first" ]; then
     links "examples/first.c" gcc -O2 -Wall -Wextra -I"$root" "$first"
     test "$(wc -l <"$first")" -le 25 && status=0 || status=1
-    : >"$folder/log"
-    result $status "examples/first.c has at most 25 lines"
+    : >"$log"
+    check $status "examples/first.c has at most 25 lines"
 else
-    result 0 "examples/first.c" "not there"
+    check 0 "examples/first.c" "not there"
 fi
 
 # ---- the implementation and its users disagree about CUDA
@@ -382,64 +368,63 @@ fi
 for cc in gcc g++; do
     name="$cc: a file for CUDA and an implementation without it do not link, and that says why"
     if ! compiler $cc || [ -z "$toolkit" ]; then
-        result 0 "$name" "no $cc or no CUDA toolkit here"
+        check 0 "$name" "no $cc or no CUDA toolkit here"
         continue
     fi
     [ $cc = gcc ] && extension=c || extension=cpp
-    $cc -O2 -I"$root" -c "$folder/one.$extension" -o "$folder/one.o"
+    $cc -O2 -I"$root" -c "$work/one.$extension" -o "$work/one.o"
     $cc -O2 -I"$root" -DGPUBENCH_CUDA=1 -isystem "$toolkit/include" \
-        -c "$folder/two.$extension" -o "$folder/two.o"
-    ! $cc "$folder/one.o" "$folder/two.o" -o "$folder/program" >"$folder/log" 2>&1 &&
-        [ "$(grep -o 'undefined reference to.*' "$folder/log" | sort -u | wc -l)" -eq 1 ] &&
-        grep -q 'undefined.*gpubench_implementation_lacks_GPUBENCH_CUDA' "$folder/log"
-    result $? "$name"
+        -c "$work/two.$extension" -o "$work/two.o"
+    ! $cc "$work/one.o" "$work/two.o" -o "$work/program" >"$log" 2>&1 &&
+        [ "$(grep -o 'undefined reference to.*' "$log" | sort -u | wc -l)" -eq 1 ] &&
+        grep -q 'undefined.*gpubench_implementation_lacks_GPUBENCH_CUDA' "$log"
+    check $? "$name"
 done
 
 # ---- nvcc
 
 if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     # nvcc, and the words below, take no folder with a blank in its name.
-    include=$folder/include
+    include=$work/include
     mkdir "$include"
     cp "$root/gpubench.h" "$include/"
     strict="--Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$include"
     for standard in c++11 c++14 c++17 c++20; do
         if "$nvcc" --help | grep -q "$standard"; then
-            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$folder/whole.cu" \
-                -o "$folder/object.o"
+            try "nvcc -std=$standard" "$nvcc" -std=$standard $strict -c "$work/whole.cu" \
+                -o "$work/object.o"
         else
-            result 0 "nvcc -std=$standard" "this nvcc does not know it"
+            check 0 "nvcc -std=$standard" "this nvcc does not know it"
         fi
     done
-    try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$folder/keep.cu" \
-        -o "$folder/object.o"
+    try "nvcc: gpubench_keep of every type" "$nvcc" $strict -c "$work/keep.cu" \
+        -o "$work/object.o"
     for order in "cuda_fp16.h cuda_bf16.h gpubench.h" "gpubench.h cuda_fp16.h cuda_bf16.h"; do
         {
             printf '#include <%s>\n' $order
             echo 'int compare(gpubench *b, const __half *x, const __nv_bfloat16 *y)'
             echo '{ return gpubench_compare(b, x, y, 1); }'
-        } >"$folder/halves.cu"
+        } >"$work/halves.cu"
         try "nvcc: comparison of halves, ${order%% *} first" "$nvcc" -std=c++11 $strict \
-            -c "$folder/halves.cu" -o "$folder/object.o"
+            -c "$work/halves.cu" -o "$work/object.o"
     done
-    cp "$root/tests/fixtures/layer.cpp" "$folder/layer.cu"
+    cp "$root/tests/fixtures/layer.cpp" "$work/layer.cu"
     try "nvcc: cases of lambdas and of objects" \
-        sh -c "'$nvcc' -std=c++11 $strict $folder/layer.cu -o $folder/program -ldl -lpthread &&
-               $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
-    try "nvcc: two files" "$nvcc" $strict "$folder/one.cu" "$folder/two.cu" \
-        -o "$folder/program" -ldl -lpthread
-    "$nvcc" -I"$include" -c "$folder/one.cu" -o "$folder/one.o"
+        sh -c "'$nvcc' -std=c++11 $strict $work/layer.cu -o $work/program -ldl -lpthread &&
+               $work/program --device cpu --quiet --max-time 0.01 --max-samples 3"
+    try "nvcc: two files" "$nvcc" $strict "$work/one.cu" "$work/two.cu" \
+        -o "$work/program" -ldl -lpthread
+    "$nvcc" -I"$include" -c "$work/one.cu" -o "$work/one.o"
     try "nvcc and gcc: implementation in .cu, used from C" \
         sh -c "gcc -std=c99 -DGPUBENCH_CUDA=1 -isystem '$toolkit/include' -I$include \
-                   -c $folder/two.c -o $folder/two.o &&
-               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread"
+                   -c $work/two.c -o $work/two.o &&
+               '$nvcc' $work/one.o $work/two.o -o $work/program -ldl -lpthread"
     try "nvcc and gcc: implementation in .cu, used from C that knows no CUDA" \
-        sh -c "gcc -std=c99 -I$include -c $folder/two.c -o $folder/two.o &&
-               '$nvcc' $folder/one.o $folder/two.o -o $folder/program -ldl -lpthread &&
-               $folder/program --device cpu --quiet --max-time 0.01 --max-samples 3"
+        sh -c "gcc -std=c99 -I$include -c $work/two.c -o $work/two.o &&
+               '$nvcc' $work/one.o $work/two.o -o $work/program -ldl -lpthread &&
+               $work/program --device cpu --quiet --max-time 0.01 --max-samples 3"
 else
-    result 0 "nvcc" "no nvcc here"
+    check 0 "nvcc" "no nvcc here"
 fi
 
-echo "1..$number"
-[ $failures -eq 0 ]
+finish

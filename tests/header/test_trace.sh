@@ -5,25 +5,10 @@
 set -u
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 example=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../tap.sh"
 cd "$work" || exit 2
-failed=0
-count=0
 
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else
-        echo "not ok $count - $2"
-        sed 's/^/# /' out err
-        failed=1
-    fi
-}
-
-skip() { # skip NAME REASON
-    count=$((count + 1))
-    echo "ok $count # SKIP $1: $2"
-}
+explain() { cat out err; }
 
 # traced WORD...: the status in $status, what it said in out and err.
 traced() {
@@ -41,7 +26,7 @@ fi
 
 # read NAME: the Python program on standard input judges the files.
 judge() {
-    if [ -z "$python" ]; then skip "$1" "no python3"; return; fi
+    if [ -z "$python" ]; then check 0 "$1" "no python3"; return; fi
     $python - > err 2>&1
     check $? "$1"
 }
@@ -114,7 +99,7 @@ traced --trace gone/t.json --csv none.csv
 [ $status -eq 2 ] && says "trace 'gone/t.json': No such file or directory" && [ ! -e none.csv ]
 check $? "a folder that is not there: status 2 before anything is measured"
 mkdir closed && chmod a-w closed
-if [ -w closed ]; then skip "a folder that nobody may write" "this user may"; else
+if [ -w closed ]; then check 0 "a folder that nobody may write" "this user may"; else
     traced --kernels-csv closed/k.csv
     [ $status -eq 2 ] && says "kernels-csv 'closed/k.csv': Permission denied"
     check $? "a folder that nobody may write"
@@ -135,7 +120,7 @@ if [ -w /dev/full ]; then
     [ $? -eq 2 ] && says 'kernels: No space left on device'
     check $? "a full disk: status 2"
 else
-    skip "a full disk" "no /dev/full"
+    check 0 "a full disk" "no /dev/full"
 fi
 NO_TRACER=1 "$program" --kernels > out 2> err
 [ $? -eq 2 ] && says 'kernels: this program was built without gpubench_trace.h'
@@ -144,5 +129,4 @@ check $? "a program without gpubench_trace.h says so"
 "$example" --max-time 0.01 --kernels > out 2> err && grep -q ' fill$' out && grep -q ' sum$' out
 check $? "examples/trace.c"
 
-echo "1..$count"
-exit $failed
+finish

@@ -3,16 +3,8 @@
 # has to know what it means, and no switch over dtypes swallows it by a default.
 # As TAP lines.
 set -u
-cd "$(dirname "$0")/../.."
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-failed=0
-count=0
-
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
-}
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 
 cp -R gpubench.h gpubench_trace.h suites kernels "$work"
 exhaustive=$(sed -n 's/^EXHAUSTIVE := //p' Makefile)
@@ -39,5 +31,4 @@ awk '/switch \(.*dtype\)/ { inside = 1; indent = index($0, "switch") }
      END { exit bad }' kernels/*/* suites/*.[ch]
 check $? "no switch over dtypes has a default"
 
-echo "1..$count"
-exit $failed
+finish

@@ -3,35 +3,21 @@
 # measures every case that it lists. As TAP lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-number=0 failed=0
-
-report() { # report NAME: the exit status of the command before decides
-    status=$?
-    number=$((number + 1))
-    if [ $status -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        sed 's/^/# /' "$work/log"
-        echo "not ok $number - $1"
-        failed=1
-    fi
-}
+. tests/tap.sh
 
 for file in examples/*.c; do
     name=$(basename "$file" .c)
     ${CC:-cc} -std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. \
         -o "$work/$name" "$file" > "$work/log" 2>&1
-    report "$file compiles"
+    check $? "$file compiles"
     "$work/$name" --list > "$work/list" 2> "$work/log" &&
         "$work/$name" --max-time 0.02 --csv "$work/$name.csv" > "$work/log" 2>&1 &&
         [ $(($(wc -l < "$work/list") + 1)) -eq "$(wc -l < "$work/$name.csv")" ]
-    report "$file measures what it lists"
+    check $? "$file measures what it lists"
 done
 
 "$work/sweep" --axis stride=2 --axis n=2^5..2^7 --list > "$work/log" 2>&1 &&
     [ "$(sed -n 's/sum one f64 stride=2 n=//p' "$work/log" | tr '\n' ' ')" = "32 64 128 " ]
-report "examples/sweep.c takes other sizes"
-echo "1..$number"
-exit $failed
+check $? "examples/sweep.c takes other sizes"
+
+finish

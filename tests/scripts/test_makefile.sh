@@ -3,16 +3,8 @@
 # tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
 set -u
 unset MAKEFLAGS MAKEOVERRIDES BACKEND # of a make that runs this
-cd "$(dirname "$0")/../.."
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-failed=0
-count=0
-
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
-}
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 
 cat > "$work/nvcc" <<'EOS'
 #!/bin/sh
@@ -111,7 +103,8 @@ cp -R Makefile mk gpubench.h compare scripts "$work/tree/"
 rebuild() {
     (cd "$work/tree" && make BACKEND=cpu build/gpubench-compare "$@") > "$work/log" 2>&1
 }
-objects=$(ls compare/*.c | wc -l)
+set -- compare/*.c
+objects=$#
 compiled() { grep -c -e ' -c compare/' "$work/log"; }
 rebuild CFLAGS=-O0 && [ "$(compiled)" -eq "$objects" ] &&
     rebuild CFLAGS='-O0 -fsanitize=undefined' && [ "$(compiled)" -eq "$objects" ] &&
@@ -142,5 +135,4 @@ done
     [ ! -e "$work/tree/build/cpu/loss.log" ] && [ ! -e "$work/tree/build/cpu/norm.log" ]
 check $? "two suites are measured one after the other, also with -j2"
 
-echo "1..$count"
-exit $failed
+finish

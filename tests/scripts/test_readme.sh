@@ -3,36 +3,29 @@
 # options, the numbers; and how the numbers are made. As TAP lines.
 set -u
 unset COMPARE # the tool in build/ is meant, in the toy's too
-cd "$(dirname "$0")/../.."
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-failed=0
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 
-report() { # report NUMBER NAME: the exit status of the command before decides
-    if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; failed=1; fi
-}
-
-echo 1..16
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
 cmp "$work/code" examples/first.cu
-report 1 "README quotes examples/first.cu" $?
+check $? "README quotes examples/first.cu"
 
 lines=$(wc -l < examples/first.cu)
 [ "$lines" -le 25 ]
-report 2 "the first benchmark is short" $?
+check $? "the first benchmark is short"
 
 ${CC:-cc} -O1 -I. -o "$work/first" examples/first.c &&
     "$work/first" --help | sed -n '/^  --/p' > "$work/options" &&
     sed -n 's/^    \(  --.*\)/\1/p' docs/reference.md > "$work/quoted" &&
     cmp "$work/options" "$work/quoted"
-report 3 "the reference lists every option as --help does" $?
+check $? "the reference lists every option as --help does"
 
 scripts/readme.sh > "$work/readme" && cmp "$work/readme" README.md
-report 4 "README's numbers are those of baselines/ (make readme)" $?
+check $? "README's numbers are those of baselines/ (make readme)"
 for folder in baselines/*/; do
     scripts/readme.sh "${folder%/}" | cmp - "${folder}README.md" || exit 1
 done
-report 5 "the tables beside the baselines are theirs" $?
+check $? "the tables beside the baselines are theirs"
 
 # Baselines whose tables can be worked out by hand: a copy of 2 TB/s, bf16 products
 # of 500 TFLOP/s and f32 ones of 40.
@@ -92,22 +85,22 @@ adamw='d=768 ff=3072 l=12 v=10000 t=128 p=100514304'
 } > "$device/torch/optimizer.csv"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 
-has() { # has NUMBER NAME LINE
-    grep -qxF "$3" "$work/made"
-    report "$1" "$2" $?
+has() { # has NAME LINE
+    grep -qxF "$2" "$work/made"
+    check $? "$1"
 }
 
-has 6 "a case bound by memory, beside PyTorch" "| \`optimizer.adamw\` | f32 | $adamw \
+has "a case bound by memory, beside PyTorch" "| \`optimizer.adamw\` | f32 | $adamw \
 | multi_tensor 100.0 | 1.50 TB/s | torch-fused 125.0 (ungated) | 0.80 | bandwidth.copy 2.00 TB/s | 75 % |"
-has 7 "a case bound by its products, without a peer" "| \`attention.forward\` | bf16 | $attention \
+has "a case bound by its products, without a peer" "| \`attention.forward\` | bf16 | $attention \
 | mma 200.0 | 200.0 TFLOP/s | not measured | not measured | gemm.nn bf16 500.0 TFLOP/s | 40 % |"
-has 8 "which PyTorch that was" "PyTorch's rows: PyTorch 2."
-has 9 "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |"
-has 10 "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |"
+has "which PyTorch that was" "PyTorch's rows: PyTorch 2."
+has "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |"
+has "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |"
 sed -n '/^# Every shape and variant$/,$p' "$work/made" > "$work/full"
 grep -qx '## optimizer by PyTorch' "$work/full" && grep -q '| 200.0 | 125.0 |' "$work/full" &&
     ! grep -q 'multi_tensor.*torch-' "$work/full"
-report 11 "the full tables hold PyTorch's apart from the suites'" $?
+check $? "the full tables hold PyTorch's apart from the suites'"
 
 # A sitting that both were measured in: campaign t on card one. Nothing else counts.
 echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,150000000,1000,Toy Card,one,cc" \
@@ -115,13 +108,13 @@ echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,1500000
 echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,150000000,1000,Toy Card,two,cc" \
     >> "$device/optimizer.csv"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
-has 12 "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
+has "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
 | multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.20 | bandwidth.copy 2.00 TB/s | 50 % |"
-has 13 "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
+has "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
 
 "$work/scripts/readme.sh" > "$work/made"
 grep -q '^| .optimizer.adamw. | f32 | d=1600' "$work/made" && ! grep -q 'd=768 ff=3072 l=12' "$work/made"
-report 14 "the README itself has a few lines of them" $?
+check $? "the README itself has a few lines of them"
 
 # Every page of the manual. Links to headings and to other sites are not followed.
 pages="README.md CONTRIBUTING.md compare/README.md compare/pytorch/README.md $(ls docs/*.md baselines/*/README.md)"
@@ -131,13 +124,15 @@ for page in $pages; do
             [ -e "$(dirname "$page")/$link" ] || echo "$page links to $link"
         done
 done > "$work/dead"
-[ ! -s "$work/dead" ] || { sed 's/^/# /' "$work/dead"; false; }
-report 15 "no link of the manual is dead" $?
+cp "$work/dead" "$log"
+[ ! -s "$work/dead" ]
+check $? "no link of the manual is dead"
 
 for target in $(sed -n 's/^    \(\$ \)*make \(.*\)/\2/p' $pages | tr ' ' '\n' | grep -x '[a-z][a-z-]*'); do
     make -n "$target" > "$work/log" 2>&1 || ! grep -q "No rule to make target .$target" "$work/log" ||
         echo "make $target"
 done > "$work/unknown"
-[ ! -s "$work/unknown" ] || { sed 's/^/# /' "$work/unknown"; false; }
-report 16 "each target that the manual names exists" $?
-exit $failed
+cp "$work/unknown" "$log"
+[ ! -s "$work/unknown" ]
+check $? "each target that the manual names exists"
+finish

@@ -3,16 +3,9 @@
 # slowdown, with a program in a suite's place that hands out prepared results. As
 # TAP lines.
 set -u
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d) || exit 2
-[ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
-failed=0
-count=0
-
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
-}
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
+root=$PWD
 
 mkdir -p "$work/build" "$work/scripts"
 cp "$root"/scripts/*.sh "$root"/scripts/*.awk "$work/scripts/"
@@ -351,5 +344,4 @@ sed 's/row >= r.rows/r.rows <= row/' "$kernel" > build/other.cu
 ! plant build/other.cu
 check $? "planted: a kernel without the line is refused"
 
-echo "1..$count"
-exit $failed
+finish

@@ -1,0 +1,33 @@
+# What tools say of the code: `make lint`, `make coverage`, `make format`.
+
+LINTERS := clang-tidy cppcheck shellcheck
+lint:   ## clang-tidy, cppcheck, shellcheck, and the sizes of files and functions
+	@scripts/lint.sh sizes $(LINTERS)
+
+lint-%:
+	@scripts/lint.sh $*
+
+deps-lint: PACKAGES += $(LINTERS) clang-format
+deps-lint: deps   ## what deps does, and the tools of lint and format
+
+FORMATTED := '*.c' '*.h' '*.cu' '*.cuh' '*.cpp'
+format:   ## lay out every C, C++ and CUDA file as .clang-format says
+	git ls-files -z -- $(FORMATTED) | xargs -0 clang-format -i
+
+# Built in a copy of the tree, where everything counts the lines that run. The tests
+# of the header and of compare; what ends by a signal counts nothing.
+COVERAGE := build/coverage
+COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_cuda_path $(COMPARE_TESTS)
+coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at least 90 %
+	@rm -rf $(COVERAGE)
+	@mkdir -p $(COVERAGE)
+	@cp -R Makefile mk *.h kernels suites compare examples scripts tests baselines $(COVERAGE)
+	@$(MAKE) --no-print-directory -C $(COVERAGE) BACKEND=cpu GIT=none SANITIZE=--coverage \
+	  CFLAGS='-O0 --coverage' ROWS_CFLAGS='-O1 -g -I. --coverage' measure-coverage
+
+# Some fail here: a function that counts its lines is not empty, and takes its time.
+measure-coverage: $(COVERED_TESTS) $(COMPARE) $(RACE_PROGRAMS)
+	@tests/run.sh $(filter-out %/test_tool,$(COVERED_TESTS)) "$(TESTS)/compare/test_tool $(COMPARE)" \
+	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" > build/tests.log || tail -n 1 build/tests.log
+	@find build -name '*.gcda' -exec gcov --stdout {} + 2> build/gcov.log | \
+	  awk -v least=90 -f scripts/coverage.awk

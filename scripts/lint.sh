@@ -1,0 +1,54 @@
+#!/bin/sh
+# lint.sh TOOL... - what a tool has to say of this tree: clang-tidy and cppcheck of the
+# C files and the header (with its CUDA half, on the tests' substitute for the CUDA
+# runtime), shellcheck of the scripts, sizes of files and functions. What a tool is not
+# asked, and why, stands in .clang-tidy, .shellcheckrc and below.
+# Exit status: 0 nothing found, 1 something, 2 a tool that is not here.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+jobs=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
+found=0
+
+# The implementation, as one C file.
+header='-x c -std=c11 -DGPUBENCH_IMPLEMENTATION -DGPUBENCH_CUDA=1 -Itests/fake_cuda'
+
+# One process for each file: of several in one process clang-tidy 14 takes each va_list
+# for one that nobody began.
+lint_clang_tidy() {
+    # shellcheck disable=SC2086
+    printf '%s\n' gpubench.h compare/*.c kernels/*/*.c suites/*.c | HEADER=$header \
+        xargs -n 1 -P "$jobs" sh -c '
+            flags=-std=c11
+            [ "$1" != gpubench.h ] || flags=$HEADER
+            clang-tidy --quiet "$1" -- $flags 2> /dev/null' sh
+}
+
+# invalidPointerCast: a workspace holds several types, each aligned by its operation.
+lint_cppcheck() {
+    set -- --quiet --language=c --std=c11 --inline-suppr --error-exitcode=1 -j "$jobs" \
+        --template='{file}:{line}: {message} [{id}]' --enable=warning,performance,portability \
+        --suppress=invalidPointerCast
+    cppcheck "$@" compare kernels suites && cppcheck "$@" -DGPUBENCH_IMPLEMENTATION gpubench.h
+}
+
+lint_shellcheck() {
+    find .ci scripts compare tests \( -name "*.sh" -o -path .ci/run \) -exec shellcheck -x -f gcc {} +
+}
+
+lint_sizes() {
+    find gpubench.h kernels suites compare examples scripts tests -name '*.[ch]' -o -name '*.cu' \
+        -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' -o -name '*.py' | sort | xargs awk -f scripts/sizes.awk
+}
+
+for tool; do
+    if [ "$tool" != sizes ] && ! command -v "$tool" > /dev/null; then
+        echo "lint: no $tool here (make deps-lint installs it)" >&2
+        exit 2
+    fi
+    if "lint_$(echo "$tool" | tr - _)"; then
+        echo "lint: $tool finds nothing"
+    else
+        found=1
+    fi
+done
+exit $found
