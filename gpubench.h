@@ -1691,7 +1691,7 @@ static void gpb_count(gpubench *bench, const char *name, double value, int is_ra
                    "quotes and '='", name ? name : "");
         return;
     }
-    if (!gpb_is_finite(value)) {
+    if (!gpubench_is_finite(value)) {
         gpb_misuse(bench, "counter '%s' is no finite number", name);
         return;
     }
