@@ -1477,6 +1477,16 @@ typedef struct gpb_backend {
     const char *(*error_string)(int code);
     void (*read_state)(gpubench *bench, gpb_live *live);
     int (*measure_energy)(gpubench *bench, gpb_live *live); /* 0 or a code */
+    int (*takes)(const char *device); /* does this text of --device, or "auto", name one of its? */
+    int (*is_oom)(int code);          /* does this positive code say that memory does not suffice? */
+    int (*calibrate)(gpubench *bench, unsigned mode); /* what the method costs: 0 or a code */
+    size_t calibration_samples; /* that takes, of those with caches as in cold */
+    double max_time_s;          /* what --max-time is by default */
+    uint64_t warmup;            /* and --warmup */
+    uint64_t most_batch;        /* runs that its queue holds; 0: there is none */
+    int is_patient;   /* a slow case gets its warm-up and samples, though it takes a while */
+    int owns_memory;  /* what free_bytes lost in a setup was the case's to take */
+    int runs_on_host; /* run is what is measured, and done when it returns */
 } gpb_backend;
 
 /* What the columns say of the machine; empty or 0 where unknown. */
@@ -1603,6 +1613,8 @@ static int (*gpb_profiler_pop)(void);
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
+static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
+                         double *median_us);
 
 /* Whose cases are executed: for those functions of a case that get no handle. */
 static gpubench *gpb_measuring;
@@ -1752,8 +1764,7 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 int gpubench_fail_call(const char *call, int code, const char *text)
 {
     const gpb_backend *backend = gpb_measuring ? gpb_measuring->backend : NULL;
-    int starved = text && backend &&
-                  !strcmp(backend->error_name(code), "cudaErrorMemoryAllocation") &&
+    int starved = text && backend && backend->is_oom(code) &&
                   !strcmp(backend->error_string(code), text);
     return gpubench_fail(NULL, starved ? GPUBENCH_OOM : GPUBENCH_FAILED, "%.*s: %s (%d)",
                          (int)strcspn(call, "("), call, text ? text : "unknown error", code);
@@ -1815,7 +1826,7 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
         code = live->allocation_error;
     if (code > 0 && live->item->one.error_string)
         own = live->item->one.error_string(code);
-    if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
+    if (code > 0 && !own && bench->backend->is_oom(code))
         code = GPUBENCH_OOM;
     live->status = gpb_status_word(code);
     live->done = 1;
@@ -1970,7 +1981,7 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
         return GPUBENCH_FAILED;
     }
     live->stream = stream;
-    if (!live->has_own_stream && gpubench_is_cuda(bench))
+    if (!live->has_own_stream && !bench->backend->runs_on_host)
         gpb_add_flag(live, "own-stream");
     live->has_own_stream = 1;
     return GPUBENCH_OK;
@@ -2358,6 +2369,14 @@ static void gpb_call_at_close(gpubench *bench)
         one->function(one->argument);
         free(one);
     }
+}
+
+/* Does --device mean a GPU by this: its number, or its UUID or a part's of it? */
+static int gpb_names_gpu(const char *device)
+{
+    uint64_t number;
+    return !strncmp(device, "GPU-", 4) || !strncmp(device, "MIG-", 4) ||
+           gpubench_parse_count(device, &number) == 0;
 }
 
 /* ==== backend: the host =================================================== */
@@ -2885,12 +2904,38 @@ static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
     return 0;
 }
 
+static int gpb_host_takes(const char *device)
+{
+    return !strcmp(device, "auto") || !strcmp(device, "cpu");
+}
+
+static int gpb_host_is_oom(int code)
+{
+    (void)code; /* an errno says why a call failed, and OOM is a status of the case's own */
+    return 0;
+}
+
+/* Of a backend whose only overhead is the call. */
+static int gpb_calibrate_call(gpubench *bench, unsigned mode)
+{
+    if (mode == GPUBENCH_GRAPH)
+        return 0;
+    return gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
+}
+
+/* A plain run of a suite on the host has to end within seconds. */
 static const gpb_backend gpb_host_backend = {
     "cpu", gpb_host_choose, gpb_host_open, gpb_host_close, gpb_host_choose,
     gpb_host_allocate, gpb_host_release, gpb_host_copy, gpb_host_fill,
-    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go, gpb_host_finish,
-    gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
-    gpb_host_read_state, gpb_host_measure_energy};
+    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go,
+    gpb_host_finish, gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
+    gpb_host_read_state, gpb_host_measure_energy,
+    gpb_host_takes, gpb_host_is_oom, gpb_calibrate_call,
+    9,    /* calibration_samples: each takes 5 ms */
+    0.25, /* max_time_s */
+    1,    /* warmup */
+    0,    /* most_batch */
+    0, 0, 1 /* neither is_patient nor owns_memory; runs_on_host */};
 
 #if GPUBENCH_CUDA
 /* ==== backend: CUDA ======================================================= */
@@ -4218,15 +4263,6 @@ static const char *gpb_cuda_error_string(int code)
     return cudaGetErrorString((cudaError_t)code);
 }
 
-static const gpb_backend gpb_cuda_backend = {
-    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
-    gpb_cuda_make_current, gpb_cuda_allocate,
-    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
-    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
-    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
-    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
-    gpb_cuda_read_state, gpb_cuda_measure_energy};
-
 static int gpb_run_memset(void *context, gpubench_stream stream)
 {
     return (int)cudaMemsetAsync(((gpb_cuda *)context)->flush, 0, 4, stream);
@@ -4237,17 +4273,66 @@ static int gpb_run_empty(void *context, gpubench_stream stream)
     const gpb_cuda *cuda = (const gpb_cuda *)context;
     return gpb_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
 }
+
+static int gpb_cuda_calibrate(gpubench *bench, unsigned mode)
+{
+    int code = 0;
+    if (gpb_cuda_lacks_sweep(bench, mode))
+        return 0; /* each case's row will say so */
+    if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
+        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
+    if (code == 0)
+        code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
+    if (code == 0 && gpb_cuda_of(bench)->empty)
+        code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
+    return code;
+}
+
+static int gpb_cuda_takes(const char *device)
+{
+    return !strcmp(device, "auto") || gpb_names_gpu(device);
+}
+
+static int gpb_cuda_is_oom(int code)
+{
+    return code == cudaErrorMemoryAllocation;
+}
+
+static const gpb_backend gpb_cuda_backend = {
+    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
+    gpb_cuda_make_current, gpb_cuda_allocate,
+    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
+    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
+    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
+    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
+    gpb_cuda_read_state, gpb_cuda_measure_energy,
+    gpb_cuda_takes, gpb_cuda_is_oom, gpb_cuda_calibrate,
+    240, /* calibration_samples: a second */
+    1,   /* max_time_s */
+    5,   /* warmup */
+    256, /* most_batch */
+    1, 1, 0 /* is_patient and owns_memory; not runs_on_host */};
 #endif /* GPUBENCH_CUDA */
 
-static const gpb_backend *gpb_choose_backend(const gpb_settings *settings)
-{
-#if GPUBENCH_CUDA
-    if (strcmp(settings->device, "cpu") != 0)
-        return &gpb_cuda_backend;
-#else
-    (void)settings;
+#ifndef GPB_MORE_BACKENDS
+#define GPB_MORE_BACKENDS /* of a test that brings one along */
 #endif
-    return &gpb_host_backend;
+
+/* In the order in which --device auto takes them. */
+static const gpb_backend *const gpb_backends[] = {
+#if GPUBENCH_CUDA
+    &gpb_cuda_backend,
+#endif
+    &gpb_host_backend, GPB_MORE_BACKENDS};
+
+/* NULL: none has such a device. */
+static const gpb_backend *gpb_find_backend(const char *device)
+{
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_backends); i++)
+        if (gpb_backends[i]->takes(device))
+            return gpb_backends[i];
+    return NULL;
 }
 
 /* ==== rows on disk ======================================================== */
@@ -5219,10 +5304,10 @@ static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 static void gpb_choose_batch(gpubench *bench, gpb_live *live)
 {
     const double wanted_us = 1500;
-    const uint64_t most = 256;
+    const uint64_t most = bench->backend->most_batch;
     double us = 0;
     int i;
-    if (bench->backend == &gpb_host_backend) {
+    if (most == 0) {
         gpb_choose_host_batch(bench, live);
         return;
     }
@@ -5267,7 +5352,7 @@ static double gpb_warm_up_window(gpubench *bench, gpb_live *live)
  * fifth, and none where the first execution took longer than all samples may. */
 static double gpb_warm_up_cap_s(const gpubench *bench, const gpb_live *live)
 {
-    if (bench->backend != &gpb_host_backend)
+    if (bench->backend->is_patient)
         return bench->settings.max_time_s;
     return live->first_s > bench->settings.max_time_s ? 0 : bench->settings.max_time_s / 5;
 }
@@ -5386,7 +5471,7 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
         code = live->misused ? GPUBENCH_FAILED : bench->backend->finish(bench);
     gpb_leave(bench);
     after = bench->backend->free_bytes();
-    if (bench->backend != &gpb_host_backend && before > after + live->device_bytes)
+    if (bench->backend->owns_memory && before > after + live->device_bytes)
         live->device_bytes = before - after;
     if (code != 0)
         gpb_blame(bench, live, code, "setup");
@@ -5582,7 +5667,7 @@ static int gpb_is_late(const gpubench *bench, const gpb_live *lives, size_t coun
         if (!lives[i].done && lives[i].count < least)
             least = lives[i].count;
     return turns->spent_s >= turns->limit_s &&
-           (count == 1 || bench->backend == &gpb_host_backend ||
+           (count == 1 || !bench->backend->is_patient ||
             least >= bench->settings.min_samples || turns->spent_s >= 4 * turns->limit_s);
 }
 
@@ -5935,7 +6020,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || bench->backend != &gpb_host_backend || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -6373,7 +6458,7 @@ static const gpb_row *gpb_find_row(gpubench *bench, const gpb_item *item,
 static unsigned gpb_default_mode(const gpubench *bench, const gpubench_case *one)
 {
     const unsigned allowed = one->modes ? one->modes : ~0u;
-    int is_small = !gpubench_is_cuda(bench) && one->bytes > 0 && one->bytes < 4096;
+    int is_small = bench->backend->runs_on_host && one->bytes > 0 && one->bytes < 4096;
     unsigned mode = is_small ? GPUBENCH_HOT : GPUBENCH_COLD;
     if (!(allowed & mode))
         for (mode = GPUBENCH_COLD; mode < GPUBENCH_DIRTY && !(allowed & mode);)
@@ -6541,16 +6626,17 @@ static void gpb_note_clock_step(gpubench *bench, const double *sorted, size_t co
 /* Samples of a case that always works. 0 or a code. */
 static int gpb_sample_known(gpubench *bench, gpb_live *live, double *median_us)
 {
-    const size_t swept = bench->backend == &gpb_host_backend ? 9 : 240; /* each takes 5 ms */
-    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : swept, discarded = wanted / 4;
+    const gpb_backend *backend = bench->backend;
+    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : backend->calibration_samples;
+    const size_t discarded = wanted / 4;
     gpubench_statistics statistics;
     double us;
     size_t i;
-    int code = bench->backend->begin(bench, live);
+    int code = backend->begin(bench, live);
     if (live->mode == GPUBENCH_HOT)
-        live->batch = 256;
+        live->batch = backend->most_batch > 0 ? backend->most_batch : 256;
     for (i = 0; i < wanted + discarded && code == 0; i++) {
-        code = bench->backend->sample(bench, live, &us);
+        code = backend->sample(bench, live, &us);
         if (code == 0 && i >= discarded)
             gpb_keep_sample(live, us / (double)live->batch);
     }
@@ -6591,34 +6677,13 @@ static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpub
     return code;
 }
 
-static int gpb_calibrate_mode(gpubench *bench, unsigned mode)
-{
-    int code = 0;
-#if GPUBENCH_CUDA
-    if (bench->backend == &gpb_cuda_backend) {
-        if (gpb_cuda_lacks_sweep(bench, mode))
-            return 0; /* each case's row will say so */
-        if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
-            code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
-        if (code == 0)
-            code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
-        if (code == 0 && gpb_cuda_of(bench)->empty)
-            code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
-        return code;
-    }
-#endif
-    if (mode != GPUBENCH_GRAPH)
-        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
-    return code;
-}
-
 static int gpb_measure_overhead(gpubench *bench)
 {
     unsigned mode;
     int code = 0;
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && code == 0; mode *= 2)
         if (bench->settings.modes & mode & ~bench->calibrated) {
-            code = gpb_calibrate_mode(bench, mode);
+            code = bench->backend->calibrate(bench, mode);
             bench->calibrated |= mode;
         }
     return code;
@@ -8108,17 +8173,15 @@ static void gpb_take_filter(gpubench *bench)
 
 static void gpb_take_device(gpubench *bench, const char *text)
 {
-    uint64_t number;
     if (!text)
         return;
-    if (strcmp(text, "auto") && strcmp(text, "cpu") && strncmp(text, "GPU-", 4) &&
-        strncmp(text, "MIG-", 4) && gpubench_parse_count(text, &number) != 0)
-        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
-                             text);
-    else if (!GPUBENCH_CUDA && strcmp(text, "auto") && strcmp(text, "cpu"))
+    if (gpb_find_backend(text))
+        bench->settings.device = text;
+    else if (gpb_names_gpu(text))
         gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
     else
-        bench->settings.device = text;
+        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
+                             text);
 }
 
 /* Finds the option that argument names: its index, the program's own first,
@@ -8280,8 +8343,8 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
                              settings->campaign);
     gpb_take_device(bench, gpb_given(given, "--device"));
-    settings->max_time_s = gpb_choose_backend(settings) == &gpb_host_backend ? 0.25 : 1;
-    settings->warmup = gpb_choose_backend(settings) == &gpb_host_backend ? 1 : 5;
+    settings->max_time_s = gpb_find_backend(settings->device)->max_time_s;
+    settings->warmup = gpb_find_backend(settings->device)->warmup;
     gpb_take_modes(bench, gpb_given(given, "--mode"));
     gpb_take_sort(bench, gpb_given(given, "--sort"));
     gpb_take_number(bench, "--precision", gpb_given(given, "--precision"), 100,
@@ -8755,7 +8818,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     bench->given_standard = given + option_count;
     if (!bench->refused)
         gpb_take_settings(bench, bench->given_standard);
-    bench->backend = gpb_choose_backend(&bench->settings);
+    bench->backend = gpb_find_backend(bench->settings.device);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
     gpb_join_processes(bench);
@@ -9067,7 +9130,7 @@ void gpubench_range_end(void)
 
 int gpubench_is_cuda(const gpubench *bench)
 {
-    return bench->backend != &gpb_host_backend;
+    return !strcmp(bench->backend->name, "cuda");
 }
 
 int gpubench_compute_capability(const gpubench *bench)
