@@ -63,6 +63,26 @@ check $? "FORCE=1 appends a campaign"
 grep -q -- '--runs 3' calls
 check $? "the number of processes reaches the suite"
 
+# What a later version of the header writes behind the old columns.
+cp baselines/toy-card-1/toy.csv kept
+: > calls
+rows next1 later 100 100.1 99.9
+sed '1s/$/,counters,"more"/; 2,$s/$/,steps=3,/' next1 > other && mv other next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && { sed '1s/$/,counters,"more"/; 2,$s/$/,,/' kept; tail -n +2 next1; } |
+    cmp -s - baselines/toy-card-1/toy.csv
+check $? "columns that are new behind the old ones are empty in the old rows"
+. scripts/record.sh
+printf 'a,b\n1,"x\ny ""z"""\n2,\r\n' > other
+[ "$(widened other ,c)" = "$(printf 'a,b,c\n1,"x\ny ""z""",\n2,,\r')" ]
+check $? "a row that goes on in the next line is one row"
+: > calls
+sed '1s/counters/tokens/' next1 > other && mv other next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has other columns' log
+check $? "other columns are refused"
+mv kept baselines/toy-card-1/toy.csv
+
 : > calls
 rows next1 new 100 100.1 99.9
 sh scripts/compare.sh ./fake toy 3 > log 2>&1
