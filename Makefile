@@ -156,7 +156,7 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite once part_check part_check_heads parallel) \
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once part_check part_check_heads parallel) \
   $(BUILD)/libkernels.a
 # The other files of a suite: its name, an underscore, what is in them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c))
@@ -202,9 +202,9 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 # The one object that knows the revision and the compilers, for the CSV.
-$(BUILD)/suites/suite.o: CUDA_CFLAGS += \
+$(BUILD)/suites/gpubench.o: CUDA_CFLAGS += \
   '-DGPUBENCH_GIT="$(GIT)"' '-DGPUBENCH_COMPILER="$(COMPILER)"'
-$(BUILD)/suites/suite.o: $(BUILD)/revision
+$(BUILD)/suites/gpubench.o: $(BUILD)/revision
 
 # Written only when its content changes, so that what depends on it is rebuilt then.
 define WRITE_IF_CHANGED

@@ -314,6 +314,20 @@ void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops);
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
 
+/* Calls use for every output of the case: what it has from gpubench_alloc as
+ * GPUBENCH_OUTPUT, the last one first, then what gpubench_output named. Ends at the
+ * first code other than 0 that use gives, and returns that. */
+int gpubench_for_each_output(gpubench *bench,
+                             int (*use)(void *context, void *memory, size_t bytes), void *context);
+
+/* Waits until the device has done all that was enqueued, as verify must that calls
+ * run once more. 0 or the error that shows then. */
+int gpubench_finish(gpubench *bench);
+
+/* gpubench_alloc, but the memory is no case's: it lives until gpubench_close, and
+ * what is written beside it is not found. For what many cases use in turn. */
+void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind);
+
 /* gpubench_keep(value): a host function's result counts as used. A compiler
  * removes work whose result nobody sees, and what is left measures nothing. Of
  * a pointer (or an array), all memory that was written counts as used. value is
@@ -337,6 +351,9 @@ uint64_t gpubench_seed(const gpubench *bench);          /* for the inputs */
 /* Refuses the command line: prints the message; gpubench_close returns 2. */
 void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
+/* Says something on standard error behind the program's name, unless --quiet. */
+void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
+
 /* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
 
 /* Watches one more execution of each case that was measured, after all that is timed:
@@ -345,7 +362,7 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 typedef struct gpubench_watcher {
     int (*open)(gpubench *bench); /* before the first case */
     int (*begin)(gpubench *bench, const gpubench_case *one);
-    int (*end)(gpubench *bench, const gpubench_case *one, int code); /* code: run's */
+    int (*end)(gpubench *bench, const gpubench_case *one, int code); /* not 0: forget it */
     int (*close)(gpubench *bench);                         /* after the last: print and write */
     void (*range)(const char *name);                       /* NULL: the innermost one ends */
 } gpubench_watcher;
@@ -420,6 +437,18 @@ void gpubench_format_number(double value, char *text);
  * only. 0, or -1 if it is anything else or does not fit. */
 int gpubench_parse_number(const char *text, double *value);
 int gpubench_parse_count(const char *text, uint64_t *value);
+
+/* 0 for infinities and NaNs. By bits, because with -ffast-math compilers take
+ * comparisons with NaN for constants. */
+int gpubench_is_finite(double value);
+
+/* The square root without libm: NaN of a NaN and of what is below 0, with
+ * -ffast-math too. */
+double gpubench_sqrt(double x);
+
+/* splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+ * generators", 2014): one step of a generator whose whole state is one word. */
+uint64_t gpubench_random_word(uint64_t *state);
 
 #ifdef __cplusplus
 }
@@ -750,6 +779,18 @@ __attribute__((aligned(4096))) static int gpb_run_nothing(void *context,
     return 0;
 }
 
+/* What is timed on the host, up to the first error: as fast a loop as the compiler
+ * makes, because a function of nanoseconds is as long as it. */
+__attribute__((noinline)) static int gpb_run_often(int (*run)(void *, gpubench_stream),
+                                                   void *context, uint64_t count)
+{
+    uint64_t i;
+    int code = 0;
+    for (i = 0; i < count && code == 0; i++)
+        code = run(context, NULL);
+    return code;
+}
+
 /* Nothing below runs in a timed section but the loop that enqueues, so most of
  * the optimizer's time is saved for whoever includes this. Not all of it: the
  * inline functions that _FORTIFY_SOURCE puts in front of libc's do not compile
@@ -794,7 +835,7 @@ static uint64_t gpb_magnitude(double value)
 
 #define GPB_INFINITY_BITS ((uint64_t)0x7ff << 52)
 
-static int gpb_is_finite(double value)
+int gpubench_is_finite(double value)
 {
     return gpb_magnitude(value) < GPB_INFINITY_BITS;
 }
@@ -809,14 +850,14 @@ static double gpb_nan(void)
 
 /* Newton's iteration from above: the header must not make its users link libm.
  * Infinity is its own root, NaN and what is below 0 have none. */
-static double gpb_sqrt(double x)
+double gpubench_sqrt(double x)
 {
     double root = x > 1 ? x : 1;
     if (gpb_magnitude(x) == 0)
         return 0;
     if (gpb_magnitude(x) > GPB_INFINITY_BITS || x < 0)
         return gpb_nan();
-    if (!gpb_is_finite(x))
+    if (!gpubench_is_finite(x))
         return x;
     for (;;) {
         volatile double next = 0.5 * (root + x / root);
@@ -866,7 +907,7 @@ void gpubench_format_number(double value, char *text)
 {
     int digits;
     text[0] = '\0';
-    if (!gpb_is_finite(value))
+    if (!gpubench_is_finite(value))
         return;
     for (digits = 15; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -897,7 +938,7 @@ int gpubench_parse_number(const char *text, double *value)
     snprintf(local, sizeof local, "%.*s%s%s", (int)whole, text, text[whole] == '.' ? point : "",
              text + whole + (text[whole] == '.' ? 1 : 0));
     parsed = strtod(local, &end);
-    if (*end != '\0' || !gpb_is_finite(parsed))
+    if (*end != '\0' || !gpubench_is_finite(parsed))
         return -1;
     *value = parsed;
     return 0;
@@ -919,9 +960,7 @@ int gpubench_parse_count(const char *text, uint64_t *value)
     return 0;
 }
 
-/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014): one step of a generator
- * whose whole state is one word. */
-static uint64_t gpb_random(uint64_t *state)
+uint64_t gpubench_random_word(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -952,7 +991,7 @@ static void gpb_dependent_ranks(size_t count, double dependence, size_t *low, si
     size_t outside = 0; /* how many values may be left out on each side */
     if (count > 64 || dependence > 1) {
         /* 1.96 * sqrt(n) / 2, and a continuity correction */
-        double half_width = 0.98 * gpb_sqrt((double)count * dependence) - 0.5;
+        double half_width = 0.98 * gpubench_sqrt((double)count * dependence) - 0.5;
         outside = half_width < (double)count / 2 ? (size_t)((double)count / 2 - half_width) : 0;
     } else {
         double term = 1, tail; /* binomial(count, k) / 2^count, summed from k = 0 */
@@ -978,7 +1017,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 {
     double sum = 0, squares = 0;
     size_t i, low, high;
-    for (i = 0; i < count && gpb_is_finite(samples[i]); i++)
+    for (i = 0; i < count && gpubench_is_finite(samples[i]); i++)
         continue;
     if (count == 0 || i < count)
         return -1;
@@ -989,7 +1028,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
     out->mean = samples[0] + sum / (double)count;
     for (i = 0; i < count; i++)
         squares += (samples[i] - out->mean) * (samples[i] - out->mean);
-    out->stddev = count > 1 ? gpb_sqrt(squares / (double)(count - 1)) : 0;
+    out->stddev = count > 1 ? gpubench_sqrt(squares / (double)(count - 1)) : 0;
     out->min = samples[0];
     out->max = samples[count - 1];
     out->p5 = gpubench_quantile(samples, count, 0.05);
@@ -1006,7 +1045,7 @@ int gpubench_describe(double *samples, size_t count, gpubench_statistics *out)
 
 static double gpb_dependence_around(double median, const double *samples, size_t count)
 {
-    size_t batches = (size_t)gpb_sqrt((double)count), length = count / batches, batch, i;
+    size_t batches = (size_t)gpubench_sqrt((double)count), length = count / batches, batch, i;
     double sum = 0, squares = 0, batch_squares = 0, mean, variance, dependence;
     if (count < 64)
         return 1;
@@ -1404,6 +1443,8 @@ typedef struct gpb_backend {
     uint64_t (*free_bytes)(void);
     int (*begin)(gpubench *bench, gpb_live *live); /* first execution, guards, capture */
     int (*sample)(gpubench *bench, gpb_live *live, double *us);
+    int (*hold)(gpubench *bench, gpubench_stream stream); /* what follows on it waits ... */
+    void (*let_go)(gpubench *bench);                      /* ... until this */
     int (*finish)(gpubench *bench); /* waits for everything; errors nobody looked at */
     void (*end)(gpb_live *live);                   /* undoes begin */
     int (*alive)(gpubench *bench);                      /* after an error: can it go on? */
@@ -1411,6 +1452,16 @@ typedef struct gpb_backend {
     const char *(*error_string)(int code);
     void (*read_state)(gpubench *bench, gpb_live *live);
     int (*measure_energy)(gpubench *bench, gpb_live *live); /* 0 or a code */
+    int (*takes)(const char *device); /* does this text of --device, or "auto", name one of its? */
+    int (*is_oom)(int code);          /* does this positive code say that memory does not suffice? */
+    int (*calibrate)(gpubench *bench, unsigned mode); /* what the method costs: 0 or a code */
+    size_t calibration_samples; /* that takes, of those with caches as in cold */
+    double max_time_s;          /* what --max-time is by default */
+    uint64_t warmup;            /* and --warmup */
+    uint64_t most_batch;        /* runs that its queue holds; 0: there is none */
+    int is_patient;   /* a slow case gets its warm-up and samples, though it takes a while */
+    int owns_memory;  /* what free_bytes lost in a setup was the case's to take */
+    int runs_on_host; /* run is what is measured, and done when it returns */
 } gpb_backend;
 
 /* What the columns say of the machine; empty or 0 where unknown. */
@@ -1484,6 +1535,7 @@ struct gpubench {
     regex_t filter;
     int has_filter, refused, device_chosen, device_open, lost, failed;
     int calibrating; /* what the method costs is measured, not a case */
+    unsigned calibrated; /* the modes of which that is known */
     const gpb_backend *backend;
     gpb_machine machine;
     /* By the same method, for each mode: two events with nothing between them, a
@@ -1536,6 +1588,8 @@ static int (*gpb_profiler_pop)(void);
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
+static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
+                         double *median_us);
 
 /* Whose cases are executed: for those functions of a case that get no handle. */
 static gpubench *gpb_measuring;
@@ -1565,6 +1619,15 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...)
     gpb_complain(bench, format, arguments);
     va_end(arguments);
     bench->refused = 1;
+}
+
+void gpubench_note(const gpubench *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!bench->settings.quiet)
+        gpb_complain(bench, format, arguments);
+    va_end(arguments);
 }
 
 /* Appends a word; blanks inside become '_', because flags are separated by them. */
@@ -1623,8 +1686,7 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 int gpubench_fail_call(const char *call, int code, const char *text)
 {
     const gpb_backend *backend = gpb_measuring ? gpb_measuring->backend : NULL;
-    int starved = text && backend &&
-                  !strcmp(backend->error_name(code), "cudaErrorMemoryAllocation") &&
+    int starved = text && backend && backend->is_oom(code) &&
                   !strcmp(backend->error_string(code), text);
     return gpubench_fail(NULL, starved ? GPUBENCH_OOM : GPUBENCH_FAILED, "%.*s: %s (%d)",
                          (int)strcspn(call, "("), call, text ? text : "unknown error", code);
@@ -1633,8 +1695,8 @@ int gpubench_fail_call(const char *call, int code, const char *text)
 int gpubench_check(gpubench *bench, double error, double tolerance)
 {
     gpb_live *live = bench->current;
-    int error_is_one = gpb_is_finite(error) && error >= 0;
-    int tolerance_is_one = gpb_is_finite(tolerance) && tolerance >= 0;
+    int error_is_one = gpubench_is_finite(error) && error >= 0;
+    int tolerance_is_one = gpubench_is_finite(tolerance) && tolerance >= 0;
     int fine = error_is_one && tolerance_is_one && error <= tolerance;
     if (live && !live->check_failed &&
         (!fine || !live->checked || error * live->tolerance > live->max_error * tolerance)) {
@@ -1686,7 +1748,7 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
         code = live->allocation_error;
     if (code > 0 && live->item->one.error_string)
         own = live->item->one.error_string(code);
-    if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
+    if (code > 0 && !own && bench->backend->is_oom(code))
         code = GPUBENCH_OOM;
     live->status = gpb_status_word(code);
     live->done = 1;
@@ -1723,17 +1785,14 @@ static void gpb_note_starved(gpubench *bench, int code, size_t bytes)
                   (unsigned long long)bytes, (unsigned long long)live->free_bytes);
 }
 
-void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
+/* owner NULL: no case's, freed by gpubench_close. */
+static void *gpb_allocate(gpubench *bench, const gpb_item *owner, size_t bytes, int kind)
 {
     const gpb_backend *backend = bench->backend;
     gpb_allocation *made;
     void *memory = NULL;
     unsigned char *base;
     int code = GPUBENCH_OOM;
-    if (!bench->current) {
-        gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
-        return NULL;
-    }
     if (bytes <= SIZE_MAX - 2 * GPB_GUARD_BYTES)
         code = backend->allocate(bytes + 2 * GPB_GUARD_BYTES, kind, &memory);
     base = (unsigned char *)memory;
@@ -1749,15 +1808,35 @@ void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
         return NULL;
     }
     made = (gpb_allocation *)gpb_must(calloc(1, sizeof *made));
-    made->owner = bench->current->item;
+    made->owner = owner;
     made->base = base;
     made->bytes = bytes;
     made->kind = kind;
     made->next = bench->allocations;
     bench->allocations = made;
-    if ((kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
-        bench->current->device_bytes += bytes;
     return base + GPB_GUARD_BYTES;
+}
+
+void *gpubench_alloc(gpubench *bench, size_t bytes, int kind)
+{
+    void *memory;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_alloc outside a case's setup");
+        return NULL;
+    }
+    memory = gpb_allocate(bench, bench->current->item, bytes, kind);
+    if (memory && (kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE)
+        bench->current->device_bytes += bytes;
+    return memory;
+}
+
+void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind)
+{
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_alloc_until_close outside a case's functions");
+        return NULL;
+    }
+    return gpb_allocate(bench, NULL, bytes, kind & ~GPUBENCH_OUTPUT);
 }
 
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
@@ -1781,6 +1860,27 @@ int gpubench_output(gpubench *bench, void *memory, size_t bytes)
     return GPUBENCH_OK;
 }
 
+int gpubench_for_each_output(gpubench *bench,
+                             int (*use)(void *context, void *memory, size_t bytes), void *context)
+{
+    const gpb_allocation *one;
+    const gpb_output_range *range;
+    const gpb_item *owner = bench->current ? bench->current->item : NULL;
+    int code = 0;
+    for (one = bench->allocations; one && code == 0; one = one->next)
+        if (one->owner == owner && (one->kind & GPUBENCH_OUTPUT))
+            code = use(context, one->base + GPB_GUARD_BYTES, one->bytes);
+    for (range = bench->outputs; range && code == 0; range = range->next)
+        if (range->owner == owner)
+            code = use(context, range->memory, range->bytes);
+    return code;
+}
+
+int gpubench_finish(gpubench *bench)
+{
+    return bench->backend->finish(bench);
+}
+
 /* Of a case whose work was not found there. */
 static const char *gpb_stream_name(const gpb_live *live)
 {
@@ -1798,12 +1898,12 @@ static const char *gpb_stream_hint(const gpb_live *live)
 int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
 {
     gpb_live *live = bench->current;
-    if (!live || live->begun) {
+    if (!live || live->begun || live->item == &bench->before.item) {
         gpubench_usage_error(bench, "gpubench_use_stream outside a case's setup");
         return GPUBENCH_FAILED;
     }
     live->stream = stream;
-    if (!live->has_own_stream && gpubench_is_cuda(bench))
+    if (!live->has_own_stream && !bench->backend->runs_on_host)
         gpb_add_flag(live, "own-stream");
     live->has_own_stream = 1;
     return GPUBENCH_OK;
@@ -1931,7 +2031,7 @@ static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
 static float gpb_random_element(uint64_t *state)
 {
     const double scale = 1.7320508075688772 / 65536; /* sqrt(3): one over the deviation */
-    uint64_t word = gpb_random(state);
+    uint64_t word = gpubench_random_word(state);
     int sum = (int)(word & 0xffff) + (int)(word >> 16 & 0xffff) + (int)(word >> 32 & 0xffff) +
               (int)(word >> 48);
     return (float)(scale * (sum - 2 * 0xffff));
@@ -2025,8 +2125,8 @@ int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count
     void *chunk;
     if (!type)
         return GPUBENCH_FAILED;
-    key = gpb_random(&key) + (bench->current ? bench->current->fills++ : bench->fills++);
-    state = gpb_random(&key);
+    key = gpubench_random_word(&key) + (bench->current ? bench->current->fills++ : bench->fills++);
+    state = gpubench_random_word(&key);
     chunk = gpb_new_chunk(type);
     for (begin = 0; begin < count && code == 0; begin += GPB_CHUNK) {
         size_t length = gpb_chunk(begin, count);
@@ -2064,7 +2164,7 @@ typedef struct gpb_comparison {
 static void gpb_compare_element(gpb_comparison *c, size_t at, double is, double should_be)
 {
     double difference = is - should_be, absolute = difference < 0 ? -difference : difference;
-    int broken = !gpb_is_finite(is) || !gpb_is_finite(should_be);
+    int broken = !gpubench_is_finite(is) || !gpubench_is_finite(should_be);
     if (c->broken)
         return;
     if (broken || absolute > c->worst) {
@@ -2083,14 +2183,14 @@ static double gpb_relative_error(const gpb_comparison *c)
     if (c->broken)
         return gpb_nan();
     if (c->reference2 > 0)
-        return gpb_sqrt(c->difference2 / c->reference2);
-    return c->difference2 > 0 ? gpb_sqrt(DBL_MAX) : 0;
+        return gpubench_sqrt(c->difference2 / c->reference2);
+    return c->difference2 > 0 ? gpubench_sqrt(DBL_MAX) : 0;
 }
 
 /* By bits, as what is compared may be a NaN where compilers believe in none. */
 static const char *gpb_number_text(double value, char *text)
 {
-    if (gpb_is_finite(value))
+    if (gpubench_is_finite(value))
         snprintf(text, 32, "%.6g", value);
     else
         snprintf(text, 32, "%s", gpb_magnitude(value) > GPB_INFINITY_BITS ? "nan" : "infinite");
@@ -2191,6 +2291,14 @@ static void gpb_call_at_close(gpubench *bench)
         one->function(one->argument);
         free(one);
     }
+}
+
+/* Does --device mean a GPU by this: its number, or its UUID or a part's of it? */
+static int gpb_names_gpu(const char *device)
+{
+    uint64_t number;
+    return !strncmp(device, "GPU-", 4) || !strncmp(device, "MIG-", 4) ||
+           gpubench_parse_count(device, &number) == 0;
 }
 
 /* ==== backend: the host =================================================== */
@@ -2531,10 +2639,7 @@ static void gpb_sweep(gpubench *bench, const gpb_live *live)
 static int gpb_host_time(const gpubench_case *one, uint64_t count, double *us)
 {
     double start = gpb_now_s();
-    uint64_t i;
-    int code = 0;
-    for (i = 0; i < count && code == 0; i++)
-        code = one->run(one->context, NULL);
+    int code = gpb_run_often(one->run, one->context, count);
     *us = gpb_round_to_ns((gpb_now_s() - start) * 1e6);
     return code;
 }
@@ -2660,6 +2765,19 @@ static int gpb_host_begin(gpubench *bench, gpb_live *live)
     return code;
 }
 
+/* Nothing is enqueued on the host. */
+static int gpb_host_hold(gpubench *bench, gpubench_stream stream)
+{
+    (void)bench;
+    (void)stream;
+    return 0;
+}
+
+static void gpb_host_let_go(gpubench *bench)
+{
+    (void)bench;
+}
+
 static int gpb_host_finish(gpubench *bench)
 {
     (void)bench;
@@ -2708,12 +2826,38 @@ static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
     return 0;
 }
 
+static int gpb_host_takes(const char *device)
+{
+    return !strcmp(device, "auto") || !strcmp(device, "cpu");
+}
+
+static int gpb_host_is_oom(int code)
+{
+    (void)code; /* an errno says why a call failed, and OOM is a status of the case's own */
+    return 0;
+}
+
+/* Of a backend whose only overhead is the call. */
+static int gpb_calibrate_call(gpubench *bench, unsigned mode)
+{
+    if (mode == GPUBENCH_GRAPH)
+        return 0;
+    return gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
+}
+
+/* A plain run of a suite on the host has to end within seconds. */
 static const gpb_backend gpb_host_backend = {
     "cpu", gpb_host_choose, gpb_host_open, gpb_host_close, gpb_host_choose,
     gpb_host_allocate, gpb_host_release, gpb_host_copy, gpb_host_fill,
-    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_finish,
-    gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
-    gpb_host_read_state, gpb_host_measure_energy};
+    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go,
+    gpb_host_finish, gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
+    gpb_host_read_state, gpb_host_measure_energy,
+    gpb_host_takes, gpb_host_is_oom, gpb_calibrate_call,
+    9,    /* calibration_samples: each takes 5 ms */
+    0.25, /* max_time_s */
+    1,    /* warmup */
+    0,    /* most_batch */
+    0, 0, 1 /* neither is_patient nor owns_memory; runs_on_host */};
 
 #if GPUBENCH_CUDA
 /* ==== backend: CUDA ======================================================= */
@@ -3925,6 +4069,18 @@ static int gpb_cuda_begin(gpubench *bench, gpb_live *live)
     return code;
 }
 
+static int gpb_cuda_hold_stream(gpubench *bench, gpubench_stream stream)
+{
+    gpb_gate *gate = &gpb_cuda_of(bench)->gate;
+    gpb_gate_close(gate);
+    return (int)cudaLaunchHostFunc(stream, gpb_gate_wait, gate);
+}
+
+static void gpb_cuda_let_go(gpubench *bench)
+{
+    (void)gpb_gate_open(&gpb_cuda_of(bench)->gate);
+}
+
 static int gpb_cuda_finish(gpubench *bench)
 {
     cudaError_t code = (cudaError_t)gpb_cuda_make_current(bench);
@@ -4029,14 +4185,6 @@ static const char *gpb_cuda_error_string(int code)
     return cudaGetErrorString((cudaError_t)code);
 }
 
-static const gpb_backend gpb_cuda_backend = {
-    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
-    gpb_cuda_make_current, gpb_cuda_allocate,
-    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
-    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_finish, gpb_cuda_end,
-    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
-    gpb_cuda_read_state, gpb_cuda_measure_energy};
-
 static int gpb_run_memset(void *context, gpubench_stream stream)
 {
     return (int)cudaMemsetAsync(((gpb_cuda *)context)->flush, 0, 4, stream);
@@ -4047,17 +4195,66 @@ static int gpb_run_empty(void *context, gpubench_stream stream)
     const gpb_cuda *cuda = (const gpb_cuda *)context;
     return gpb_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
 }
+
+static int gpb_cuda_calibrate(gpubench *bench, unsigned mode)
+{
+    int code = 0;
+    if (gpb_cuda_lacks_sweep(bench, mode))
+        return 0; /* each case's row will say so */
+    if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
+        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
+    if (code == 0)
+        code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
+    if (code == 0 && gpb_cuda_of(bench)->empty)
+        code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
+    return code;
+}
+
+static int gpb_cuda_takes(const char *device)
+{
+    return !strcmp(device, "auto") || gpb_names_gpu(device);
+}
+
+static int gpb_cuda_is_oom(int code)
+{
+    return code == cudaErrorMemoryAllocation;
+}
+
+static const gpb_backend gpb_cuda_backend = {
+    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
+    gpb_cuda_make_current, gpb_cuda_allocate,
+    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
+    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
+    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
+    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
+    gpb_cuda_read_state, gpb_cuda_measure_energy,
+    gpb_cuda_takes, gpb_cuda_is_oom, gpb_cuda_calibrate,
+    240, /* calibration_samples: a second */
+    1,   /* max_time_s */
+    5,   /* warmup */
+    256, /* most_batch */
+    1, 1, 0 /* is_patient and owns_memory; not runs_on_host */};
 #endif /* GPUBENCH_CUDA */
 
-static const gpb_backend *gpb_choose_backend(const gpb_settings *settings)
-{
-#if GPUBENCH_CUDA
-    if (strcmp(settings->device, "cpu") != 0)
-        return &gpb_cuda_backend;
-#else
-    (void)settings;
+#ifndef GPB_MORE_BACKENDS
+#define GPB_MORE_BACKENDS /* of a test that brings one along */
 #endif
-    return &gpb_host_backend;
+
+/* In the order in which --device auto takes them. */
+static const gpb_backend *const gpb_backends[] = {
+#if GPUBENCH_CUDA
+    &gpb_cuda_backend,
+#endif
+    &gpb_host_backend, GPB_MORE_BACKENDS};
+
+/* NULL: none has such a device. */
+static const gpb_backend *gpb_find_backend(const char *device)
+{
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_backends); i++)
+        if (gpb_backends[i]->takes(device))
+            return gpb_backends[i];
+    return NULL;
 }
 
 /* ==== rows on disk ======================================================== */
@@ -4984,9 +5181,24 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     return us / (double)live->batch;
 }
 
-/* On the host: as below, and 1000 steps of the clock long, unless that takes a
- * quarter of the time limit; 10 steps at least. Grows by tens, because a clock
- * of coarse steps says 0 for many a batch. */
+/* The least of three looks at a batch, per run: of a batch of microseconds one may
+ * have met the scheduler. Of one that takes longer than that would, the first is
+ * enough. Negative after a failure. */
+static double gpb_look_at_batch(gpubench *bench, gpb_live *live)
+{
+    const double interrupted_us = 20000;
+    double least = gpb_take(bench, live);
+    int look;
+    for (look = 1; look < 3 && least >= 0 && least * (double)live->batch < interrupted_us; look++) {
+        double us = gpb_take(bench, live);
+        least = us < least ? us : least;
+    }
+    return least;
+}
+
+/* On the host by the time alone: half a millisecond, and 1000 steps of the clock,
+ * unless that takes a quarter of the time limit; 10 steps at least. Grows by tens,
+ * because a clock of coarse steps says 0 for many a batch. */
 static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 {
     const double step_us = bench->clock_step_us, limit_us = bench->settings.max_time_s * 1e6;
@@ -4994,9 +5206,9 @@ static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
     if (live->first_s > bench->settings.max_time_s)
         return;
     wanted_us = wanted_us > 10 * step_us ? wanted_us : 10 * step_us;
-    wanted_us = wanted_us > 1500 ? wanted_us : 1500;
+    wanted_us = wanted_us > 500 ? wanted_us : 500;
     for (;;) {
-        double us = gpb_take(bench, live), factor;
+        double us = gpb_look_at_batch(bench, live), factor;
         if (us < 0)
             return;
         factor = us > 0 ? wanted_us / us / (double)live->batch : 11;
@@ -5014,10 +5226,10 @@ static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 static void gpb_choose_batch(gpubench *bench, gpb_live *live)
 {
     const double wanted_us = 1500;
-    const uint64_t most = 256;
+    const uint64_t most = bench->backend->most_batch;
     double us = 0;
     int i;
-    if (bench->backend == &gpb_host_backend) {
+    if (most == 0) {
         gpb_choose_host_batch(bench, live);
         return;
     }
@@ -5062,7 +5274,7 @@ static double gpb_warm_up_window(gpubench *bench, gpb_live *live)
  * fifth, and none where the first execution took longer than all samples may. */
 static double gpb_warm_up_cap_s(const gpubench *bench, const gpb_live *live)
 {
-    if (bench->backend != &gpb_host_backend)
+    if (bench->backend->is_patient)
         return bench->settings.max_time_s;
     return live->first_s > bench->settings.max_time_s ? 0 : bench->settings.max_time_s / 5;
 }
@@ -5181,7 +5393,7 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
         code = live->misused ? GPUBENCH_FAILED : bench->backend->finish(bench);
     gpb_leave(bench);
     after = bench->backend->free_bytes();
-    if (bench->backend != &gpb_host_backend && before > after + live->device_bytes)
+    if (bench->backend->owns_memory && before > after + live->device_bytes)
         live->device_bytes = before - after;
     if (code != 0)
         gpb_blame(bench, live, code, "setup");
@@ -5301,7 +5513,7 @@ static double gpb_time_left(double took_s, double done, double all, double under
 static void gpb_format_time_left(double seconds, char *text)
 {
     text[0] = '\0';
-    if (!gpb_is_finite(seconds) || seconds < 0)
+    if (!gpubench_is_finite(seconds) || seconds < 0)
         return;
     if (seconds < 99.5)
         snprintf(text, 32, ", %.0f s left", seconds);
@@ -5377,7 +5589,7 @@ static int gpb_is_late(const gpubench *bench, const gpb_live *lives, size_t coun
         if (!lives[i].done && lives[i].count < least)
             least = lives[i].count;
     return turns->spent_s >= turns->limit_s &&
-           (count == 1 || bench->backend == &gpb_host_backend ||
+           (count == 1 || !bench->backend->is_patient ||
             least >= bench->settings.min_samples || turns->spent_s >= 4 * turns->limit_s);
 }
 
@@ -5717,7 +5929,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || bench->backend != &gpb_host_backend || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -6112,8 +6324,24 @@ static const gpb_row *gpb_find_row(gpubench *bench, const gpb_item *item,
     return found != GPB_NOWHERE ? &bench->rows[found] : NULL;
 }
 
+/* Without --mode: one that the case allows. On the host a function that says to touch
+ * less than a page is one of nanoseconds, and sweeping caches in front of each run
+ * would take a million times as long as it. */
+static unsigned gpb_default_mode(const gpubench *bench, const gpubench_case *one)
+{
+    const unsigned allowed = one->modes ? one->modes : ~0u;
+    int is_small = bench->backend->runs_on_host && one->bytes > 0 && one->bytes < 4096;
+    unsigned mode = is_small ? GPUBENCH_HOT : GPUBENCH_COLD;
+    if (!(allowed & mode))
+        for (mode = GPUBENCH_COLD; mode < GPUBENCH_DIRTY && !(allowed & mode);)
+            mode *= 2;
+    return allowed & mode;
+}
+
 static unsigned gpb_modes_of(const gpubench *bench, const gpb_item *item)
 {
+    if (!bench->settings.mode)
+        return gpb_default_mode(bench, &item->one);
     return (item->one.modes ? item->one.modes : ~0u) & bench->settings.modes;
 }
 
@@ -6270,16 +6498,17 @@ static void gpb_note_clock_step(gpubench *bench, const double *sorted, size_t co
 /* Samples of a case that always works. 0 or a code. */
 static int gpb_sample_known(gpubench *bench, gpb_live *live, double *median_us)
 {
-    const size_t swept = bench->backend == &gpb_host_backend ? 9 : 240; /* each takes 5 ms */
-    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : swept, discarded = wanted / 4;
+    const gpb_backend *backend = bench->backend;
+    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : backend->calibration_samples;
+    const size_t discarded = wanted / 4;
     gpubench_statistics statistics;
     double us;
     size_t i;
-    int code = bench->backend->begin(bench, live);
+    int code = backend->begin(bench, live);
     if (live->mode == GPUBENCH_HOT)
-        live->batch = 256;
+        live->batch = backend->most_batch > 0 ? backend->most_batch : 256;
     for (i = 0; i < wanted + discarded && code == 0; i++) {
-        code = bench->backend->sample(bench, live, &us);
+        code = backend->sample(bench, live, &us);
         if (code == 0 && i >= discarded)
             gpb_keep_sample(live, us / (double)live->batch);
     }
@@ -6320,34 +6549,15 @@ static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpub
     return code;
 }
 
-static int gpb_calibrate_mode(gpubench *bench, unsigned mode)
-{
-    int code = 0;
-#if GPUBENCH_CUDA
-    if (bench->backend == &gpb_cuda_backend) {
-        if (gpb_cuda_lacks_sweep(bench, mode))
-            return 0; /* each case's row will say so */
-        if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
-            code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
-        if (code == 0)
-            code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
-        if (code == 0 && gpb_cuda_of(bench)->empty)
-            code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
-        return code;
-    }
-#endif
-    if (mode != GPUBENCH_GRAPH)
-        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
-    return code;
-}
-
 static int gpb_measure_overhead(gpubench *bench)
 {
     unsigned mode;
     int code = 0;
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && code == 0; mode *= 2)
-        if (bench->settings.modes & mode)
-            code = gpb_calibrate_mode(bench, mode);
+        if (bench->settings.modes & mode & ~bench->calibrated) {
+            code = bench->backend->calibrate(bench, mode);
+            bench->calibrated |= mode;
+        }
     return code;
 }
 
@@ -6359,7 +6569,8 @@ static gpubench *gpb_traced; /* whose case runs while its watcher looks on */
 typedef struct gpb_tracing {
     gpubench *bench;
     const gpubench_case *one;
-    int status; /* the worst that the watcher returned */
+    int rehearsal; /* its watcher is not told how it ended, but that it is to be forgotten */
+    int status;    /* the worst that the watcher returned */
 } gpb_tracing;
 
 static int gpb_traced_reset(void *context, gpubench_stream stream)
@@ -6368,40 +6579,50 @@ static int gpb_traced_reset(void *context, gpubench_stream stream)
     return one->reset(one->context, stream);
 }
 
+/* Behind a gate, as when it is timed: what watches makes each launch slower for the
+ * host, and the device would wait for them. */
 static int gpb_traced_run(void *context, gpubench_stream stream)
 {
-    gpb_tracing *watching = (gpb_tracing *)context;
-    gpubench *bench = watching->bench;
-    const gpubench_case *one = watching->one;
+    gpb_tracing *tracing = (gpb_tracing *)context;
+    gpubench *bench = tracing->bench;
+    const gpubench_case *one = tracing->one;
     int ended, finished, code, status = bench->watcher->begin(bench, one);
     gpb_traced = bench;
-    code = one->run(one->context, stream);
+    code = bench->backend->hold(bench, stream);
+    if (code == 0)
+        code = one->run(one->context, stream);
+    bench->backend->let_go(bench);
     finished = bench->backend->finish(bench);
     gpb_traced = NULL;
-    ended = bench->watcher->end(bench, one, code ? code : finished);
-    watching->status = ended > status ? ended : status;
-    return code ? code : finished;
+    code = code ? code : finished;
+    ended = bench->watcher->end(bench, one, tracing->rehearsal && !code ? GPUBENCH_SKIPPED : code);
+    status = ended > status ? ended : status;
+    tracing->status = status > tracing->status ? status : tracing->status;
+    return code;
 }
 
-/* Once to load what is loaded once, then watched. */
+/* Once to load what is loaded once, once to load what a watcher adds to it, then in
+ * earnest. */
 static int gpb_trace_set_up(gpubench *bench, gpb_live *live)
 {
-    gpb_tracing watching = {bench, &live->item->one, 0};
+    gpb_tracing tracing = {bench, &live->item->one, 1, 0};
+    const gpb_item *watched = live->item;
     gpb_item item = *live->item;
     double us;
     int code = bench->backend->sample(bench, live, &us);
-    item.one.context = &watching;
+    item.one.context = &tracing;
     item.one.run = gpb_traced_run;
     item.one.reset = item.one.reset ? gpb_traced_reset : NULL;
-    if (code == 0) {
-        const gpb_item *unwatched = live->item;
-        live->item = &item;
+    live->item = &item;
+    if (code == 0)
         code = bench->backend->sample(bench, live, &us);
-        live->item = unwatched;
-    }
+    tracing.rehearsal = 0;
+    if (code == 0 && tracing.status == 0)
+        code = bench->backend->sample(bench, live, &us);
+    live->item = watched;
     if (code != 0)
         gpb_blame(bench, live, code, "run, watched");
-    return watching.status;
+    return tracing.status;
 }
 
 static int gpb_trace_item(gpubench *bench, const gpb_item *item)
@@ -6819,7 +7040,7 @@ static double gpb_exp2(double x)
     for (; x < 0; x++)
         power /= 2;
     for (i = 0; i < 52; i++) {
-        root = gpb_sqrt(root);
+        root = gpubench_sqrt(root);
         bit /= 2;
         if (x >= bit) {
             x -= bit;
@@ -7586,7 +7807,7 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--axis", "NAME=VALUES", "a sweep's axis, as 1,2,4 or 1..8 or 2^4..2^9; one --axis for each"},
     {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
-    {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default cold)"},
+    {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default: by the case)"},
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
     {"--min-samples", "N", "samples of a case at least (default 30)"},
     {"--max-samples", "N", "samples of a case at most (default 100000)"},
@@ -7666,10 +7887,9 @@ static void gpb_take_modes(gpubench *bench, const char *text)
     static const unsigned modes[] = {GPUBENCH_COLD, GPUBENCH_HOT, GPUBENCH_GRAPH, GPUBENCH_DIRTY,
                                      0};
     const char *at = text;
-    bench->settings.mode = text ? text : "cold";
-    bench->settings.modes = GPUBENCH_COLD;
+    bench->settings.mode = text;
     if (!text)
-        return;
+        return; /* each case's own: see gpb_default_mode */
     for (bench->settings.modes = 0;; at++) {
         size_t length = strcspn(at, ","), i = 0;
         unsigned before = bench->settings.modes;
@@ -7719,17 +7939,15 @@ static void gpb_take_filter(gpubench *bench)
 
 static void gpb_take_device(gpubench *bench, const char *text)
 {
-    uint64_t number;
     if (!text)
         return;
-    if (strcmp(text, "auto") && strcmp(text, "cpu") && strncmp(text, "GPU-", 4) &&
-        strncmp(text, "MIG-", 4) && gpubench_parse_count(text, &number) != 0)
-        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
-                             text);
-    else if (!GPUBENCH_CUDA && strcmp(text, "auto") && strcmp(text, "cpu"))
+    if (gpb_find_backend(text))
+        bench->settings.device = text;
+    else if (gpb_names_gpu(text))
         gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
     else
-        bench->settings.device = text;
+        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
+                             text);
 }
 
 /* Finds the option that argument names: its index, the program's own first,
@@ -7891,8 +8109,8 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
                              settings->campaign);
     gpb_take_device(bench, gpb_given(given, "--device"));
-    settings->max_time_s = gpb_choose_backend(settings) == &gpb_host_backend ? 0.25 : 1;
-    settings->warmup = gpb_choose_backend(settings) == &gpb_host_backend ? 1 : 5;
+    settings->max_time_s = gpb_find_backend(settings->device)->max_time_s;
+    settings->warmup = gpb_find_backend(settings->device)->warmup;
     gpb_take_modes(bench, gpb_given(given, "--mode"));
     gpb_take_sort(bench, gpb_given(given, "--sort"));
     gpb_take_number(bench, "--precision", gpb_given(given, "--precision"), 100,
@@ -8368,7 +8586,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     bench->given_standard = given + option_count;
     if (!bench->refused)
         gpb_take_settings(bench, bench->given_standard);
-    bench->backend = gpb_choose_backend(&bench->settings);
+    bench->backend = gpb_find_backend(bench->settings.device);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
     gpb_join_processes(bench);
@@ -8423,7 +8641,7 @@ static size_t *gpb_shuffle_groups(const gpubench *bench, size_t count)
     size_t *order = (size_t *)gpb_must(calloc(count + 1, sizeof *order));
     size_t i;
     for (i = 0; i < count; i++) {
-        size_t j = (size_t)(gpb_random(&state) % (i + 1));
+        size_t j = (size_t)(gpubench_random_word(&state) % (i + 1));
         order[i] = order[j];
         order[j] = bench->groups_done + i;
     }
@@ -8484,9 +8702,11 @@ static void gpb_check_queue(gpubench *bench)
                              bench->settings.filter, (unsigned long long)bench->filtered_out);
     else if (bench->item_count == 0)
         gpubench_usage_error(bench, "there is no case to measure");
-    else if (modes == 0)
+    else if (modes == 0 && bench->settings.mode)
         gpubench_usage_error(bench, "--mode '%s': no case can be measured in it",
                              bench->settings.mode);
+    if (!bench->settings.mode)
+        bench->settings.modes = modes;
     if (gpb_wants_watching(&bench->settings) && !bench->watcher)
         gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
                              bench->settings.kernels       ? "--kernels"
@@ -8528,38 +8748,51 @@ static int gpb_call_before_all(gpubench *bench)
     return code;
 }
 
-void gpubench_run(gpubench *bench)
+/* Once; and what the method costs in modes that no case before was measured in. */
+static int gpb_open_device(gpubench *bench)
+{
+    int code = bench->device_open ? 0 : bench->backend->open(bench);
+    bench->device_open = 1;
+    return code != 0 || bench->settings.profile ? code : gpb_measure_overhead(bench);
+}
+
+/* All that were queued since the last time. 0, or a code after a message. */
+static int gpb_run_groups(gpubench *bench)
 {
     size_t *order, i, count = bench->group_count - bench->groups_done;
-    gpubench *before;
+    if (gpb_call_before_all(bench) != 0) {
+        bench->failed = 1;
+        bench->refused = bench->row_count == 0;
+        return -1;
+    }
+    if (!bench->settings.profile && gpb_start_rows(bench) != 0)
+        return -1;
+    order = gpb_shuffle_groups(bench, count);
+    for (i = 0; i < count && !bench->lost; i++)
+        gpb_run_group(bench, order[i]);
+    bench->groups_done = bench->group_count;
+    free(order);
+    return 0;
+}
+
+void gpubench_run(gpubench *bench)
+{
+    gpubench *before = gpb_measuring;
+    int code;
     if (!bench->refused)
         gpb_check_queue(bench);
     if (bench->refused || bench->settings.list || !bench->device_chosen)
         return;
-    if (!bench->device_open) {
-        bench->device_open = 1;
-        if (bench->backend->open(bench) != 0 ||
-            (!bench->settings.profile && gpb_measure_overhead(bench) != 0)) {
-            bench->failed = 1;
-            bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
-            return;
-        }
-    }
-    if (gpb_call_before_all(bench) != 0) {
+    if (gpb_open_device(bench) != 0) {
         bench->failed = 1;
-        bench->refused = bench->row_count == 0;
+        bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
         return;
     }
-    if (!bench->settings.profile && gpb_start_rows(bench) != 0)
-        return;
-    order = gpb_shuffle_groups(bench, count);
-    before = gpb_measuring;
     gpb_measuring = bench;
-    for (i = 0; i < count && !bench->lost; i++)
-        gpb_run_group(bench, order[i]);
+    code = gpb_run_groups(bench);
     gpb_measuring = before;
-    bench->groups_done = bench->group_count;
-    free(order);
+    if (code != 0)
+        return;
     if (bench->lost && !bench->settings.profile)
         gpb_start_over(bench);
     gpb_stop_rows(bench);
@@ -8587,6 +8820,7 @@ static void gpb_free(gpubench *bench)
         gpb_free_row(&bench->rows[i]);
     if (bench->device_open && !bench->lost) {
         gpb_release_memory(bench, &bench->before.item);
+        gpb_release_memory(bench, NULL);
         bench->backend->close(bench);
     }
     free(bench->axes_given);
@@ -8664,7 +8898,7 @@ void gpubench_range_end(void)
 
 int gpubench_is_cuda(const gpubench *bench)
 {
-    return bench->backend != &gpb_host_backend;
+    return !strcmp(bench->backend->name, "cuda");
 }
 
 int gpubench_compute_capability(const gpubench *bench)

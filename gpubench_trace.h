@@ -825,7 +825,7 @@ static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
 {
     const char *timed = gpt_timed(bench, one, "median_us");
     double idle = summary->span_ns > 0 ? 1 - (double)summary->busy_ns / (double)summary->span_ns : 0;
-    double timed_us = 0;
+    double timed_us = 0, empty_us;
     fprintf(gpt.table, "\n%s %s %s %s\n  %s: %llu, %.2f us in all", one->name, one->variant,
             one->dtype, one->params, gpt.on_gpu ? "kernels, copies and memsets" : "ranges",
             (unsigned long long)summary->launches, (double)summary->total_ns / 1e3);
@@ -834,6 +834,8 @@ static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
                 (double)summary->span_ns / 1e3, 100 * idle);
     if (gpubench_parse_number(timed, &timed_us) == 0)
         fprintf(gpt.table, "; timed: %.2f us", timed_us);
+    if (gpt.on_gpu && gpubench_parse_number(gpt_timed(bench, one, "overhead_us"), &empty_us) == 0)
+        fprintf(gpt.table, ", %.2f without what an empty launch takes", timed_us - empty_us);
     fputs("\n\n", gpt.table);
 }
 

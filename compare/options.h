@@ -7,7 +7,8 @@
 #include <regex.h>
 #include <stdio.h>
 
-enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_RACE, MODE_CARDS, MODE_HISTORY, MODE_HELP };
+enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_RACE, MODE_CARDS, MODE_HISTORY,
+            MODE_KERNELS, MODE_HELP };
 
 struct paths {
     const char *const *items; /* a stretch of argv */

@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers sweep
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -114,9 +114,9 @@ $(TESTS)/rows_cpp: tests/fixtures/rows.c
 	@mkdir -p $(@D)
 	$(CXX) -std=c++11 $(ROWS_CFLAGS) -o $@ -x c++ $<
 
-$(TESTS)/rows_no_proc: tests/fixtures/rows.c
+$(TESTS)/rows_no_proc: tests/fixtures/rows_no_proc.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(ROWS_CFLAGS) '-DGPB_PROC_SELF="/no/proc/self"' -o $@ $<
+	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
 
 # Programs whose runs are watched.
 TRACED_PROGRAMS := $(TESTS)/traced $(TESTS)/trace
@@ -166,7 +166,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
-$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/suite.c suites/parallel.c \
+$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
   tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \

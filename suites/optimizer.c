@@ -339,7 +339,7 @@ static void add_proportion(proportion *p, const proportion *other)
 static int check_proportion(gpubench *bench, const proportion *p, double least)
 {
     double residual2;
-    if (!suite_is_finite(p->xx) || !suite_is_finite(p->xy) || !suite_is_finite(p->yy))
+    if (!gpubench_is_finite(p->xx) || !gpubench_is_finite(p->xy) || !gpubench_is_finite(p->yy))
         return gpubench_fail(bench, GPUBENCH_MISMATCH, "some moment is no finite number");
     if (p->xx == 0 && p->yy == 0)
         return 0; /* the windows cover everything */

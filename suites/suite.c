@@ -1,9 +1,6 @@
 /*
- * suite.c - the suites' common half: see suite.h. This is the one file of a
- * suite's program that contains the implementations of gpubench.h and gpubench_trace.h.
+ * suite.c - the suites' common half: see suite.h.
  */
-#define GPUBENCH_IMPLEMENTATION
-#define GPUBENCH_TRACE_IMPLEMENTATION
 #include "suite.h"
 
 #include "../gpubench_trace.h"
@@ -12,6 +9,7 @@
 #include "../kernels/common/random.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,10 +59,10 @@ suite suite_open(const char *name, const char *shape_help, int argc, char **argv
     s.bench = gpubench_open_with(name, options, sizeof options / sizeof *options, argc, argv);
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
-    if (!gpubench_is_cuda(s.bench) && !s.bench->settings.quiet)
-        fprintf(stderr, "%s: measuring the CPU (%s)\n", name,
-                GPUBENCH_CUDA ? "--device auto takes the GPU"
-                              : "the GPU needs nvcc: make BACKEND=cuda, NVCC names it");
+    if (!gpubench_is_cuda(s.bench))
+        gpubench_note(s.bench, "measuring the CPU (%s)",
+                      GPUBENCH_CUDA ? "--device auto takes the GPU"
+                                    : "the GPU needs nvcc: make BACKEND=cuda, NVCC names it");
     return s;
 }
 
@@ -138,30 +136,18 @@ int suite_for_each_shape(suite *s, const char *const *keys, size_t key_count,
 
 /* Two pieces of page-locked memory through which everything comes to the host,
  * as copies to ordinary memory are several times slower. Taken at the first use
- * and kept until suite_close, because locking pages takes longer than most
+ * and kept until gpubench_close, because locking pages takes longer than most
  * checks do. */
 enum { STAGE_BYTES = 32 << 20 };
 static unsigned char *stage[2];
-static const gpb_backend *stage_owner;
 
-static int open_stage(const gpubench *bench)
+static int open_stage(gpubench *bench)
 {
-    void *memory = NULL;
-    int code = stage[0] ? 0 : bench->backend->allocate(2 * STAGE_BYTES, GPUBENCH_PINNED, &memory);
-    if (memory) {
-        stage[0] = memory;
-        stage[1] = stage[0] + STAGE_BYTES;
-        stage_owner = bench->backend;
-    }
-    return code;
-}
-
-static void close_stage(void)
-{
-    if (stage_owner)
-        stage_owner->release(stage[0], GPUBENCH_PINNED);
-    stage[0] = stage[1] = NULL;
-    stage_owner = NULL;
+    if (stage[0])
+        return 0;
+    stage[0] = gpubench_alloc_until_close(bench, 2 * STAGE_BYTES, GPUBENCH_PINNED);
+    stage[1] = stage[0] ? stage[0] + STAGE_BYTES : NULL;
+    return stage[0] ? 0 : GPUBENCH_OOM;
 }
 
 /* Consecutive elements on the host, of which the first is element `at`. */
@@ -258,25 +244,39 @@ static int case_reset(void *context, gpubench_stream stream)
  * stage. */
 enum { COMPARED_OUTPUT_BYTES = STAGE_BYTES / 2 };
 
-static size_t output_bytes(const gpubench *bench)
+static int add_bytes(void *context, void *memory, size_t bytes)
+{
+    size_t *sum = context;
+    (void)memory;
+    *sum += bytes;
+    return 0;
+}
+
+static size_t output_bytes(gpubench *bench)
 {
     size_t bytes = 0;
-    for (const gpb_allocation *one = bench->allocations; one; one = one->next)
-        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT))
-            bytes += one->bytes;
+    (void)gpubench_for_each_output(bench, add_bytes, &bytes);
     return bytes;
 }
 
-/* Copies all outputs of the case, one behind the other. */
-static int copy_outputs(gpubench *bench, unsigned char *copy)
+typedef struct output_copy {
+    gpubench *bench;
+    unsigned char *at;
+} output_copy;
+
+static int copy_output(void *context, void *memory, size_t bytes)
 {
-    int code = 0;
-    for (const gpb_allocation *one = bench->allocations; one && code == 0; one = one->next)
-        if (one->owner == bench->current->item && (one->kind & GPUBENCH_OUTPUT)) {
-            code = gpubench_copy(bench, copy, one->base + GPB_GUARD_BYTES, one->bytes);
-            copy += one->bytes;
-        }
+    output_copy *copy = context;
+    int code = gpubench_copy(copy->bench, copy->at, memory, bytes);
+    copy->at += bytes;
     return code;
+}
+
+/* Copies all outputs of the case, one behind the other. */
+static int copy_outputs(gpubench *bench, unsigned char *to)
+{
+    output_copy copy = {bench, to};
+    return gpubench_for_each_output(bench, copy_output, &copy);
 }
 
 static int run_again(suite_case *c, gpubench *bench)
@@ -284,7 +284,7 @@ static int run_again(suite_case *c, gpubench *bench)
     int code = c->operation->reset ? c->operation->reset(c, NULL) : 0;
     if (code == 0)
         code = c->variant->run(c->args, c->workspace, c->state, NULL);
-    return code ? code : bench->backend->finish(bench);
+    return code ? code : gpubench_finish(bench);
 }
 
 static int verify_determinism(suite_case *c, gpubench *bench)
@@ -380,7 +380,7 @@ int suite_close(suite *s)
         free(s->cases[i]);
     }
     free(s->cases);
-    close_stage();
+    stage[0] = stage[1] = NULL; /* freed by gpubench_close */
     return status;
 }
 
@@ -444,11 +444,6 @@ int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t
     return suite_look_at(bench, memory, dtype, first, count, convert, &to);
 }
 
-int suite_is_finite(double value)
-{
-    return gpb_is_finite(value);
-}
-
 void suite_compare(suite_error *error, const float *out, const double *reference, int64_t count)
 {
     int64_t wrong = 0;
@@ -489,11 +484,11 @@ static double tolerance_of(kernel_dtype dtype)
 int suite_check(gpubench *bench, const suite_error *error, kernel_dtype dtype, double factor)
 {
     double difference2 = error->difference2, squared = difference2;
-    if (suite_is_finite(difference2) && difference2 > 0)
+    if (gpubench_is_finite(difference2) && difference2 > 0)
         squared = error->reference2 > 0 ? difference2 / error->reference2 : DBL_MAX;
-    if (!suite_is_finite(error->reference2))
+    if (!gpubench_is_finite(error->reference2))
         squared = error->reference2;
-    return gpubench_check(bench, gpb_sqrt(squared), factor * tolerance_of(dtype));
+    return gpubench_check(bench, gpubench_sqrt(squared), factor * tolerance_of(dtype));
 }
 
 /* Whether a bit pattern is a NaN's: exponent all ones, fraction not 0. */
@@ -586,7 +581,7 @@ int64_t suite_sample_indices(uint64_t seed, int64_t limit, int64_t wanted, int64
         indices[i] = limit <= wanted ? i
                      : i == 0        ? 0
                      : i == 1        ? limit - 1
-                                     : (int64_t)(gpb_random(&seed) % (uint64_t)limit);
+                                     : (int64_t)(gpubench_random_word(&seed) % (uint64_t)limit);
     qsort(indices, (size_t)count, sizeof *indices, compare_indices);
     for (i = 0; i < count; i++)
         if (kept == 0 || indices[i] != indices[kept - 1])

@@ -116,10 +116,7 @@ int suite_look_at(gpubench *bench, const void *memory, kernel_dtype dtype, int64
 int suite_fetch(gpubench *bench, const void *memory, kernel_dtype dtype, int64_t first,
                 int64_t count, float *values);
 
-/* Neither infinite nor NaN. By bits, because with -ffast-math compilers take
- * comparisons with NaN for constants. */
-int suite_is_finite(double value);
-
+/* Neither infinite nor NaN, by bits as gpubench_is_finite tells it. */
 static inline int suite_is_finite_word(uint32_t f32)
 {
     return (f32 & 0x7f800000u) != 0x7f800000u;

@@ -10,6 +10,7 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "../../gpubench.h"
 
+#include <chrono>
 #include <cooperative_groups.h>
 #include <cublas_v2.h>
 #include <map>
@@ -351,9 +352,11 @@ static int time_copy(work *w)
 {
     int code = 0;
     for (int i = 0; i < 5 && code == 0; i++) {
-        double start = gpb_now_s(), us;
+        const auto start = std::chrono::steady_clock::now();
+        double us;
         code = cudaMemcpy(w->device, w->host, COPIED_BYTES, cudaMemcpyHostToDevice);
-        us = (gpb_now_s() - start) * 1e6;
+        us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+                 .count();
         w->copy_us = i == 0 || us < w->copy_us ? us : w->copy_us;
     }
     return code;

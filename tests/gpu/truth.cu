@@ -189,9 +189,9 @@ static const entry entries[] = {
 
 int main(int argc, char **argv)
 {
-    static work works[GPB_COUNT_OF(entries)];
+    static work works[sizeof entries / sizeof *entries];
     gpubench *bench = gpubench_open("truth", argc, argv);
-    for (size_t i = 0; i < GPB_COUNT_OF(entries); i++) {
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         const entry &e = entries[i];
         gpubench_case one = gpubench_case_init(e.name, e.run, &works[i]);
         works[i].bytes = e.kib * KIB;

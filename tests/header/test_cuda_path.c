@@ -337,6 +337,27 @@ static void flush_and_reset_are_not_timed(void **state)
     assert_int_equal(gpubench_close(bench), 0);
 }
 
+/* Without --mode, on a GPU: cold, however few the bytes, or what the case allows. */
+static void a_case_can_have_one_mode_only(void **state)
+{
+    static const unsigned modes[] = {GPUBENCH_HOT, GPUBENCH_GRAPH, 0};
+    static const char *const names[] = {"hot", "graph", "cold"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        gpubench *bench = OPEN(QUICK);
+        probe p = {.act = LAUNCH};
+        gpubench_case one = gpubench_case_init("ten", run, &p);
+        one.modes = modes[i];
+        one.bytes = 8;
+        gpubench_measure(bench, &one);
+        gpubench_run(bench);
+        expect_cell(bench, 0, "status", "ok");
+        expect_cell(bench, 0, "mode", names[i]);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
 /* What two events cost must stay under 0.1 % of a batch. */
 static void hot_mode_divides_a_long_batch(void **state)
 {
@@ -1224,6 +1245,7 @@ int main(int argc, char **argv)
         CUDA_TEST(the_device_is_described),
         CUDA_TEST(the_method_is_described),
         CUDA_TEST(flush_and_reset_are_not_timed),
+        CUDA_TEST(a_case_can_have_one_mode_only),
         CUDA_TEST(hot_mode_divides_a_long_batch),
         CUDA_TEST(hot_mode_runs_once_in_front_of_a_batch),
         CUDA_TEST(graph_mode_replays_what_was_captured),

@@ -146,7 +146,7 @@ static void teardown_follows_a_half_done_setup(void **state)
 static void hot_mode_resets_before_a_batch(void **state)
 {
     gpubench *bench = OPEN(QUICK, "--mode", "hot");
-    diarist d = {.letter = 'x', .pause_ns = 200000};
+    diarist d = {.letter = 'x', .pause_ns = 2000};
     gpubench_case one = diary_case("hot", &d);
     double batch;
     (void)state;
@@ -285,7 +285,7 @@ static void a_mode_that_no_case_has_is_refused(void **state)
 static void each_mode_is_a_row(void **state)
 {
     gpubench *bench = OPEN(QUICK, "--mode", "all");
-    diarist d = {.letter = 'x', .pause_ns = 100000};
+    diarist d = {.letter = 'x', .pause_ns = 2000};
     gpubench_case one = diary_case("modes", &d);
     (void)state;
     gpubench_measure(bench, &one);
@@ -408,6 +408,10 @@ static gpubench *open_scripted(const double *samples, size_t count, const char *
     scripted.sample = scripted_sample;
     scripted.read_state = scripted_read_state;
     scripted.measure_energy = scripted_energy;
+    scripted.calibration_samples = 240; /* as a GPU's */
+    scripted.most_batch = 256;
+    scripted.is_patient = scripted.owns_memory = 1;
+    scripted.runs_on_host = 0;
     bench->backend = &scripted;
     return bench;
 }

@@ -80,7 +80,7 @@ static int work(void *context, gpubench_stream stream)
     if (measured->current->mode == GPUBENCH_COLD && !measured->current->unswept)
         fake.now_ns += w->swept_ns;
     if (w->noise_ns > 0)
-        fake.now_ns += gpb_random(&w->random) % w->noise_ns;
+        fake.now_ns += gpubench_random_word(&w->random) % w->noise_ns;
     return 0;
 }
 
@@ -177,7 +177,7 @@ static void a_cold_run_below_the_step_fails_with_the_step(void **state)
     worker w = {.ns = 3000};
     (void)state;
     set_clock(10000000, 300);
-    bench = MEASURE(&w, 1000, FEW);
+    bench = MEASURE(&w, 1000, "--mode", "cold", FEW);
     expect_cell(bench, 0, "status", "failed");
     expect_flag(bench, 0, "step_of_10000_us");
     expect_cell(bench, 0, "median_us", "");
@@ -233,6 +233,85 @@ static void a_hot_batch_is_long_enough_for_the_step(void **state)
         expect_sane(bench);
         assert_int_equal(gpubench_close(bench), 0);
     }
+}
+
+/* Half a millisecond of a function of 1 us and of one of 10 ns. */
+static void a_hot_batch_is_as_long_as_its_time(void **state)
+{
+    static const uint64_t ns[] = {1000, 10};
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench;
+        worker w = {.ns = ns[i]};
+        set_clock(1, 21);
+        bench = MEASURE(&w, 0, "--mode", "hot", FEW);
+        assert_true(fabs(value_of(bench, 0, "batch") * (double)ns[i] - 500000) < 5000);
+        assert_true(fabs(value_of(bench, 0, "median_us") - (double)ns[i] / 1e3) < 0.0001);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
+/* ---- which mode, where nobody says ---- */
+
+static void expect_mode(uint64_t bytes, unsigned modes, const char *option, const char *value,
+                        const char *mode)
+{
+    gpubench *bench = OPEN(FEW, option, value);
+    worker w = {.ns = 3000};
+    gpubench_case one = gpubench_case_init("work", work, &w);
+    one.bytes = bytes;
+    one.modes = modes;
+    measured = bench;
+    set_clock(1, 21);
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    assert_int_equal(gpubench_row_count(bench), 1);
+    expect_cell(bench, 0, "mode", mode);
+    expect_cell(bench, 0, "status", strcmp(mode, "graph") ? "ok" : "unsupported");
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
+static void a_small_case_is_hot_unless_told(void **state)
+{
+    (void)state;
+    expect_mode(4095, 0, "--seed", "1", "hot");
+    expect_mode(1, 0, "--seed", "1", "hot");
+    expect_mode(4096, 0, "--seed", "1", "cold");
+    expect_mode(0, 0, "--seed", "1", "cold"); /* it may touch anything */
+    expect_mode(8, 0, "--mode", "cold", "cold");
+    expect_mode(8, GPUBENCH_COLD, "--seed", "1", "cold");
+}
+
+static void a_case_is_measured_in_a_mode_that_it_allows(void **state)
+{
+    (void)state;
+    expect_mode(0, GPUBENCH_HOT, "--seed", "1", "hot");
+    expect_mode(0, GPUBENCH_HOT | GPUBENCH_DIRTY, "--seed", "1", "hot");
+    expect_mode(0, GPUBENCH_DIRTY, "--seed", "1", "dirty");
+    expect_mode(0, GPUBENCH_GRAPH, "--seed", "1", "graph");
+    expect_mode(8, GPUBENCH_DIRTY, "--seed", "1", "dirty");
+}
+
+/* Also of a mode that comes into use with a later case. */
+static void each_mode_that_is_used_has_an_overhead(void **state)
+{
+    gpubench *bench = OPEN(FEW);
+    worker w = {.ns = 3000};
+    gpubench_case one = gpubench_case_init("large", work, &w);
+    (void)state;
+    measured = bench;
+    set_clock(1, 21);
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    one.name = "small";
+    one.bytes = 8;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 1, "mode", "hot");
+    assert_true(value_of(bench, 0, "overhead_us") > 0);
+    assert_true(value_of(bench, 1, "overhead_us") > 0);
+    assert_int_equal(gpubench_close(bench), 0);
 }
 
 /* ---- what is timed ---- */
@@ -549,6 +628,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(a_run_of_few_steps_is_marked, use_real_clock),
         cmocka_unit_test_teardown(an_interval_does_not_reach_below_zero, use_real_clock),
         cmocka_unit_test_teardown(a_hot_batch_is_long_enough_for_the_step, use_real_clock),
+        cmocka_unit_test_teardown(a_hot_batch_is_as_long_as_its_time, use_real_clock),
+        cmocka_unit_test_teardown(a_small_case_is_hot_unless_told, use_real_clock),
+        cmocka_unit_test_teardown(a_case_is_measured_in_a_mode_that_it_allows, use_real_clock),
+        cmocka_unit_test_teardown(each_mode_that_is_used_has_an_overhead, use_real_clock),
         cmocka_unit_test_teardown(the_clock_is_warm_when_a_run_starts, use_real_clock),
         cmocka_unit_test_teardown(a_long_function_runs_twice, use_real_clock),
         cmocka_unit_test_teardown(a_case_with_memory_of_its_own_is_swept, use_real_clock),

@@ -560,7 +560,7 @@ static void the_time_left_is_what_the_others_took(void **state)
     assert_true(gpb_time_left(12, 4, 10, 50, 2) == 12); /* four are still to come */
     gpb_format_time_left(-1, text);
     assert_string_equal(text, "");
-    gpb_format_time_left(0.0 / gpb_sqrt(0), text);
+    gpb_format_time_left(0.0 / gpubench_sqrt(0), text);
     assert_string_equal(text, "");
     gpb_format_time_left(13.4, text);
     assert_string_equal(text, ", 13 s left");

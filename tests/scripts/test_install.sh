@@ -14,7 +14,7 @@ version=$(sed -n 's/^#define GPUBENCH_VERSION "\(.*\)"/\1/p' gpubench.h)
 
 explain() { tail -n 20 "$log"; }
 run_make() { make BACKEND=cpu "$@" >"$log" 2>&1; }
-run_program() { "$1" --quiet --max-time 0.01 --max-samples 3 >>"$log" 2>&1; }
+run_program() { "$@" --quiet --max-time 0.01 --max-samples 3 >>"$log" 2>&1; }
 files() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); }
 
 installed='./bin/gpubench-compare ./include/gpubench.h ./include/gpubench_trace.h '
@@ -63,15 +63,19 @@ $cc -std=c99 $strict $sanitize "-I$prefix/include" -Itests/dropin tests/dropin/c
 check $? "a C program beside min, max, CHECK and I"
 
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
-if [ -n "$nvcc" ]; then
-    "$nvcc" -x cu --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror "-I$prefix/include" \
-        -Itests/dropin tests/dropin/c/main.c -o "$work/cuda program" -ldl -lpthread \
-        >"$log" 2>&1 &&
-        "$work/cuda program" --device cpu --quiet --max-time 0.01 --max-samples 3 >>"$log" 2>&1
-    check $? "the same program through nvcc"
-else
-    check 0 "the same program through nvcc" "no nvcc here"
-fi
+for standard in c++11 c++17; do
+    name="a CUDA program beside min, max, CHECK and I, as $standard"
+    if [ -z "$nvcc" ]; then
+        check 0 "$name" "no nvcc here"
+        continue
+    fi
+    "$nvcc" -std=$standard --Werror all-warnings \
+        -Xcompiler -Wall,-Wextra,-Wshadow,-Werror,-fsanitize=address,-fsanitize=undefined \
+        -Xcompiler -fno-sanitize-recover=all "-I$prefix/include" -Itests/dropin \
+        tests/dropin/cuda/main.cu -o "$work/cuda program" -ldl -lpthread >"$log" 2>&1 &&
+        run_program "$work/cuda program" --device cpu
+    check $? "$name"
+done
 
 if command -v pkg-config >/dev/null; then
     PKG_CONFIG_PATH="$prefix/share/pkgconfig"

@@ -2,24 +2,11 @@
 # test_peers.sh - tests/peers/dropin.sh, with other people's sources, the compiler and the
 # driver's tool replaced by what says what it was asked. As TAP lines.
 set -u
-cd "$(dirname "$0")/../.."
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 unset NVCC DROPIN_ARCH DROPIN_SOURCES
-failed=0
-count=0
 
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        sed 's/^/# /' "$work/log" | tail -20
-        echo "not ok $count - $2"
-        failed=1
-    fi
-}
+explain() { tail -n 20 "$log"; }
 
 # A copy of what the script needs, so that it builds and measures elsewhere.
 mkdir -p "$work/tree/tests" "$work/bin" "$work/sources"
@@ -46,14 +33,14 @@ PATH=$work/bin:$PATH
 COMPILED=$work/compiled
 export PATH COMPILED
 
-dropin() { "$work/tree/tests/peers/dropin.sh" "$@" >"$work/log" 2>&1; }
+dropin() { "$work/tree/tests/peers/dropin.sh" "$@" >"$log" 2>&1; }
 programs="llmc_layernorm_forward llmc_adamw llmc_attention_forward fast sgemm"
 
 DROPIN_SOURCES="$work/sources" dropin
-[ $? -eq 0 ] && grep -q 'no GPU here: compiled, not measured' "$work/log" && ! grep -q '^ran' "$work/log"
+[ $? -eq 0 ] && grep -q 'no GPU here: compiled, not measured' "$log" && ! grep -q '^ran' "$log"
 check $? "without a GPU: compiled, not measured"
 for name in $programs; do
-    grep -qx " *$(wc -l <"tests/peers/dropin/$name.cu")  $name" "$work/log" || exit 1
+    grep -qx " *$(wc -l <"tests/peers/dropin/$name.cu")  $name" "$log" || exit 1
 done
 check $? "the lines of each file are said"
 [ "$(grep -c 'arch=compute_90a,code=sm_90a' "$COMPILED")" -eq 5 ] &&
@@ -62,24 +49,23 @@ check $? "each is compiled for sm_90a, with the sources that were given"
 
 GPU=toy DROPIN_SOURCES="$work/sources" dropin --max-time 0.1
 [ $? -eq 0 ] && for name in $programs; do
-    grep -qx "ran $name --csv results/dropin-$name.csv --max-time 0.1" "$work/log" || exit 1
+    grep -qx "ran $name --csv results/dropin-$name.csv --max-time 0.1" "$log" || exit 1
 done
 check $? "with a GPU: each is measured, with the options that were given"
 GPU=toy FAILING=fast DROPIN_SOURCES="$work/sources" dropin
-[ $? -eq 1 ] && grep -q '^ran sgemm' "$work/log"
+[ $? -eq 1 ] && grep -q '^ran sgemm' "$log"
 check $? "a case that fails is status 1, and the others are measured"
 GPU=toy BROKEN=fast DROPIN_SOURCES="$work/sources" dropin
-[ $? -eq 1 ] && grep -q 'fast.cu does not compile' "$work/log" &&
-    grep -q 'no such thing as fast' "$work/log" && grep -q '^ran sgemm' "$work/log" &&
-    ! grep -q '^ran fast' "$work/log"
+[ $? -eq 1 ] && grep -q 'fast.cu does not compile' "$log" &&
+    grep -q 'no such thing as fast' "$log" && grep -q '^ran sgemm' "$log" &&
+    ! grep -q '^ran fast' "$log"
 check $? "a file that does not compile is named, and the others are measured"
 rm "$work/sources/fast.cu/matmul.cu"
 DROPIN_SOURCES="$work/sources" dropin
-[ $? -eq 2 ] && grep -q "no matmul.cu in '$work/sources/fast.cu'" "$work/log"
+[ $? -eq 2 ] && grep -q "no matmul.cu in '$work/sources/fast.cu'" "$log"
 check $? "a source that is missing is named"
 NVCC="$work/bin/none" DROPIN_SOURCES="$work/sources" dropin
-[ $? -eq 2 ] && grep -q "no compiler '$work/bin/none'" "$work/log"
+[ $? -eq 2 ] && grep -q "no compiler '$work/bin/none'" "$log"
 check $? "a compiler that is missing is named"
 
-echo "1..$count"
-exit $failed
+finish

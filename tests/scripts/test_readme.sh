@@ -6,9 +6,29 @@ unset COMPARE # the tool in build/ is meant, in the toy's too
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md > "$work/code"
-cmp "$work/code" examples/first.cu
-check $? "README quotes examples/first.cu"
+# Each block of code is the whole file that the text in front of it named last.
+mkdir "$work/blocks"
+awk -v to="$work/blocks/" '
+    /^```c$/ { inside = 1; next }
+    /^```$/ { inside = 0 }
+    inside { print > (to name) }
+    !inside && match($0, /`examples\/[a-z_]*\.[a-z]*`/) {
+        name = substr($0, RSTART + 10, RLENGTH - 11)
+    }' README.md
+for file in "$work/blocks"/*; do
+    cmp "$file" "examples/$(basename "$file")"
+done > "$log" 2>&1
+[ -e "$work/blocks/first.cu" ] && [ ! -s "$log" ]
+check $? "the code that README quotes is that of examples/"
+
+# Each file of examples/ stands in README, and no other.
+{
+    sed -n 's/^| \(`.*`\) | .* |$/\1/p' README.md
+    grep -o '`examples/[a-z_]*\.[a-z]*`' README.md | sed 's/examples.//'
+} | grep -o '`[a-z_]*\.\(c\|cu\|cpp\)`' | tr -d '`' | sort -u > "$work/named"
+ls examples | sort > "$work/there"
+diff "$work/there" "$work/named" > "$log"
+check $? "README names each example, and no other"
 
 lines=$(wc -l < examples/first.cu)
 [ "$lines" -le 25 ]
@@ -119,7 +139,7 @@ check $? "the README itself has a few lines of them"
 # Every page of the manual. Links to headings and to other sites are not followed.
 pages="README.md CONTRIBUTING.md compare/README.md compare/pytorch/README.md $(ls docs/*.md baselines/*/README.md)"
 for page in $pages; do
-    grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
+    sed '/^```./,/^```$/d' "$page" | grep -o '](\([^)#]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:' |
         while read -r link; do
             [ -e "$(dirname "$page")/$link" ] || echo "$page links to $link"
         done

@@ -4,6 +4,8 @@
  */
 #include "../../suites/parallel.c"
 
+#include "../../suites/gpubench.c"
+
 #include "../../suites/suite.c"
 
 #include "../kernels/kernel_test.h"
@@ -66,8 +68,17 @@ static int copy_nothing(void *destination, const void *source, size_t bytes)
     return 700;
 }
 
-static const gpb_backend device = {.allocate = allocate, .copy = copy};
-static const gpb_backend broken = {.allocate = allocate, .copy = copy_nothing};
+static int set_bytes(void *destination, int byte, size_t bytes, int kind)
+{
+    (void)kind;
+    memset(destination, byte, bytes);
+    return 0;
+}
+
+static const gpb_backend device = {
+    .name = "cuda", .allocate = allocate, .copy = copy, .fill = set_bytes};
+static const gpb_backend broken = {
+    .name = "cuda", .allocate = allocate, .copy = copy_nothing, .fill = set_bytes};
 static const gpb_backend *const backends[] = {&gpb_host_backend, &device};
 
 /* More than what comes at a time, by a range that is not full. */

@@ -4,6 +4,8 @@
  */
 #include "../../suites/parallel.c"
 
+#include "../../suites/gpubench.c"
+
 #include "../../suites/suite.c"
 
 #include "../../suites/once.c"

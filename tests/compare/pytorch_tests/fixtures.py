@@ -41,7 +41,7 @@ def header_text():
 
 def columns_of_the_header():
     """gpubench.h's, without the last, which it writes to no file."""
-    macro = re.search(r"#define GPB_COLUMNS\(X\)((?:.*\\\n)*.*)", header_text()).group(1)
+    macro = re.search(r"#define \w+_COLUMNS\(X\)((?:.*\\\n)*.*)", header_text()).group(1)
     names = re.findall(r"X\((\w+)\)", macro)
     assert names.pop() == "share_of_peak"
     return names

@@ -28,7 +28,7 @@ def nothing():
 
 class Settings(unittest.TestCase):
     def test_they_are_in_the_headers_words(self):
-        function = re.search(r"void gpb_fill_settings(?:.*\n)*?}", header_text()).group(0)
+        function = re.search(r"void \w+_fill_settings(?:.*\n)*?}", header_text()).group(0)
         words = re.findall(r"([a-z-]+)=%", function)
         text = settings_text(Instrument(None, None, 0.5 / 100, 30, 1.0))
         # Only what differs from its default is said of the streams.

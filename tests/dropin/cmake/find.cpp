@@ -1,18 +1,14 @@
 #include "cases.h"
 
 #include <cstring>
-
-static char text[4096];
-
-static int find_end(void *, gpubench_stream)
-{
-    gpubench_keep(std::memchr(text, 'x', sizeof text));
-    return 0;
-}
+#include <string>
 
 void measure_find(gpubench *bench)
 {
-    text[sizeof text - 1] = 'x';
-    gpubench_case one = gpubench_case_init("find", find_end, nullptr);
+    std::string *text = gpubench_own<std::string>(bench, 4096, ' ');
+    text->back() = 'x';
+    gpubench_case one = gpubench_case_of(bench, "find", [text] {
+        gpubench_keep(std::memchr(text->data(), 'x', text->size()));
+    });
     gpubench_measure(bench, &one);
 }

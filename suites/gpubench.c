@@ -1,0 +1,10 @@
+/*
+ * gpubench.c - the one file of a suite's program that contains the
+ * implementations of gpubench.h and gpubench_trace.h. All others know their
+ * declarations only.
+ */
+#define GPUBENCH_IMPLEMENTATION
+#define GPUBENCH_TRACE_IMPLEMENTATION
+#include "../gpubench.h"
+
+#include "../gpubench_trace.h"

@@ -1,0 +1,217 @@
+/* What a program that verifies more than the header does can ask for: the outputs of
+ * a case, waiting, memory that outlives cases, and notes. */
+#define _GNU_SOURCE
+#define GPUBENCH_IMPLEMENTATION
+#include "gpubench.h"
+
+#include "support.h"
+
+#define QUICK "--max-time", "0.01", "--min-samples", "6", "--max-samples", "8", "--warmup", "1"
+
+static int run_something(void *context, gpubench_stream stream)
+{
+    struct timespec pause = {0, 20000};
+    (void)context;
+    (void)stream;
+    nanosleep(&pause, NULL);
+    return 0;
+}
+
+/* ---- the outputs of a case ---- */
+
+enum { OUTPUTS = 3 };
+
+/* Two outputs of so many bytes, an input that is none, and memory of its own. */
+typedef struct writer {
+    size_t bytes;
+    void *expected[OUTPUTS]; /* in the order that is promised */
+    unsigned char own[16];
+    size_t seen;
+} writer;
+
+static int writer_setup(void *context, gpubench *bench)
+{
+    writer *w = (writer *)context;
+    w->expected[1] = gpubench_alloc(bench, w->bytes, GPUBENCH_DEVICE | GPUBENCH_OUTPUT);
+    (void)gpubench_alloc(bench, w->bytes, GPUBENCH_DEVICE);
+    w->expected[0] = gpubench_alloc(bench, w->bytes + 1, GPUBENCH_PAGEABLE | GPUBENCH_OUTPUT);
+    w->expected[2] = w->own;
+    (void)gpubench_output(bench, w->own, sizeof w->own);
+    return gpubench_allocated(bench);
+}
+
+static int see_output(void *context, void *memory, size_t bytes)
+{
+    writer *w = (writer *)context;
+    const size_t sizes[OUTPUTS] = {w->bytes + 1, w->bytes, sizeof w->own};
+    assert_true(w->seen < OUTPUTS);
+    assert_ptr_equal(memory, w->expected[w->seen]);
+    assert_int_equal(bytes, sizes[w->seen]);
+    w->seen++;
+    return 0;
+}
+
+static int stop_at_once(void *context, void *memory, size_t bytes)
+{
+    int *calls = (int *)context;
+    (void)memory;
+    (void)bytes;
+    ++*calls;
+    return 77;
+}
+
+static int writer_verify(void *context, gpubench *bench)
+{
+    writer *w = (writer *)context;
+    int calls = 0;
+    w->seen = 0;
+    assert_int_equal(gpubench_for_each_output(bench, see_output, w), 0);
+    assert_int_equal(w->seen, OUTPUTS);
+    assert_int_equal(gpubench_for_each_output(bench, stop_at_once, &calls), 77);
+    assert_int_equal(calls, 1);
+    return gpubench_finish(bench);
+}
+
+/* Each sees its own only, though the other's are there too. */
+static void outputs_are_the_cases_own(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    writer writers[2];
+    gpubench_case cases[2];
+    (void)state;
+    memset(writers, 0, sizeof writers);
+    for (size_t i = 0; i < 2; i++) {
+        writers[i].bytes = 64 + 64 * i;
+        cases[i] = gpubench_case_init(i ? "second" : "first", run_something, &writers[i]);
+        cases[i].setup = writer_setup;
+        cases[i].verify = writer_verify;
+    }
+    gpubench_measure_group(bench, cases, 2);
+    assert_int_equal(gpubench_close(bench), 0);
+    assert_int_equal(writers[0].seen, OUTPUTS);
+    assert_int_equal(writers[1].seen, OUTPUTS);
+}
+
+/* ---- memory that outlives the case that took it ---- */
+
+enum { SHARED_BYTES = 100 };
+static unsigned char *shared;
+static int finds;
+
+static int share(void *context, gpubench *bench)
+{
+    (void)context;
+    if (!shared) {
+        shared = (unsigned char *)gpubench_alloc_until_close(bench, SHARED_BYTES,
+                                                             GPUBENCH_PINNED | GPUBENCH_OUTPUT);
+        memset(shared, 0x5a, SHARED_BYTES);
+    } else {
+        finds++;
+    }
+    return shared ? GPUBENCH_OK : GPUBENCH_OOM;
+}
+
+/* Still there and never poisoned, and no output of anybody's. */
+static int find_shared(void *context, gpubench *bench)
+{
+    int calls = 0;
+    (void)context;
+    for (size_t i = 0; i < SHARED_BYTES; i++)
+        assert_int_equal(shared[i], 0x5a);
+    assert_int_equal(gpubench_for_each_output(bench, stop_at_once, &calls), 0);
+    assert_int_equal(calls, 0);
+    return 0;
+}
+
+static void memory_until_close(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    const char *const names[] = {"one", "two", "three"};
+    gpubench_case cases[3];
+    (void)state;
+    shared = NULL;
+    finds = 0;
+    for (size_t i = 0; i < 3; i++) {
+        cases[i] = gpubench_case_init(names[i], run_something, NULL);
+        cases[i].setup = share;
+        cases[i].verify = find_shared;
+    }
+    gpubench_measure_group(bench, cases, 2); /* of which all outputs are poisoned at once */
+    gpubench_measure(bench, &cases[2]);
+    assert_int_equal(gpubench_close(bench), 0); /* frees it, as the sanitizer would tell */
+    assert_int_equal(finds, 2);
+}
+
+static void no_memory_outside_a_case(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    (void)state;
+    assert_null(gpubench_alloc_until_close(bench, 1, GPUBENCH_DEVICE));
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
+static int share_too_much(void *context, gpubench *bench)
+{
+    (void)context;
+    assert_null(gpubench_alloc_until_close(bench, SIZE_MAX / 4, GPUBENCH_DEVICE));
+    return gpubench_allocated(bench);
+}
+
+static void memory_until_close_that_is_not_there(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    gpubench_case one = gpubench_case_init("greedy", run_something, NULL);
+    (void)state;
+    one.setup = share_too_much;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "oom");
+    assert_int_equal(gpubench_close(bench), 1);
+}
+
+/* ---- notes ---- */
+
+/* What of "3 apples" standard error gets, with or without --quiet. */
+static char *noted(gpubench *bench)
+{
+    const char *path = support_path("noted");
+    int before = dup(STDERR_FILENO), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDERR_FILENO);
+    gpubench_note(bench, "%d apples", 3);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(file);
+    gpubench_close(bench);
+    return support_read(path);
+}
+
+static gpubench *open_loudly(void)
+{
+    static char name[] = "test", device[] = "--device", cpu[] = "cpu";
+    static char *arguments[] = {name, device, cpu, NULL};
+    return gpubench_open("fruit", 3, arguments);
+}
+
+static void notes_are_said_unless_quiet(void **state)
+{
+    char *loud = noted(open_loudly()), *quiet = noted(OPEN(QUICK));
+    (void)state;
+    assert_string_equal(loud, "fruit: 3 apples\n");
+    assert_string_equal(quiet, "");
+    free(loud);
+    free(quiet);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_are_the_cases_own),
+        cmocka_unit_test(memory_until_close),
+        cmocka_unit_test(no_memory_outside_a_case),
+        cmocka_unit_test(memory_until_close_that_is_not_there),
+        cmocka_unit_test(notes_are_said_unless_quiet),
+    };
+    (void)argc;
+    support_start(argv[0]);
+    return support_stop(cmocka_run_group_tests_name("hooks", tests, NULL, NULL));
+}
