@@ -311,6 +311,18 @@ const char *gpubench_axis_text(gpubench *bench, const char *name);
  * the case is queued. Take the place of the case's own. */
 void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops);
 
+/* In setup or verify: a number of the case's own, for the column counters of the file,
+ * the table and gpubench-compare --metric. A counter stands there as it is, under its
+ * name, and less of it is better; of a rate the amount per second of the median, as
+ * NAME/s, is. The same name again replaces the value. At most 8 of a case, with names of
+ * at most 31 bytes without blanks, commas, quotes and '='; values are finite. What is
+ * not fails the case.
+ *
+ *     gpubench_counter(bench, "iterations", 17);
+ *     gpubench_rate(bench, "tokens", batch * length);     in the table as Mtokens/s */
+void gpubench_counter(gpubench *bench, const char *name, double value);
+void gpubench_rate(gpubench *bench, const char *name, double of_one_run);
+
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
 
@@ -1149,7 +1161,8 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
 
 /* ==== rows and CSV, schema 2 ============================================== */
 
-/* The last one, share_of_peak, is for the table and is not written to files. */
+/* counters holds NAME=VALUE, separated by blanks: a column for each would make every
+ * program's file another. The last one, share_of_peak, is for the table and is not written to files. */
 #define GPB_COLUMNS(X)                                                                          \
     X(schema) X(suite) X(case) X(variant) X(backend) X(dtype) X(params) X(mode)                 \
     X(campaign) X(run) X(order) X(status) X(flags)                                              \
@@ -1160,7 +1173,8 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
     X(sm_mhz) X(mem_mhz) X(temperature_c) X(power_w) X(energy_mj)                               \
     X(device) X(uuid) X(pci) X(compute_capability) X(sm_count) X(l2_bytes) X(memory_bytes)      \
     X(power_limit_w) X(driver) X(cuda_runtime) X(cpu)                                           \
-    X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(share_of_peak)
+    X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(counters)         \
+    X(share_of_peak)
 
 #define GPB_ENUM(name) GPB_COLUMN_##name,
 #define GPB_TEXT(name) #name,
@@ -1375,6 +1389,15 @@ typedef struct gpb_guilty {
     size_t bytes, split;
 } gpb_guilty;
 
+/* A number of a case's own. */
+typedef struct gpb_counter {
+    char name[32];
+    double value;
+    int is_rate; /* value is the amount of one run, and per second is wanted */
+} gpb_counter;
+
+enum { GPB_COUNTERS = 8 };
+
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
@@ -1396,6 +1419,8 @@ typedef struct gpb_live {
     int misused;  /* it asked for what it has not: reason says what */
     const char *enough; /* why it needs no more samples; NULL while it does */
     int precise;
+    gpb_counter counters[GPB_COUNTERS];
+    size_t counter_count;
     double max_error, tolerance;
     int checked, check_failed, starved, allocation_error;
     uint64_t fills; /* gpubench_fill so far */
@@ -1452,6 +1477,16 @@ typedef struct gpb_backend {
     const char *(*error_string)(int code);
     void (*read_state)(gpubench *bench, gpb_live *live);
     int (*measure_energy)(gpubench *bench, gpb_live *live); /* 0 or a code */
+    int (*takes)(const char *device); /* does this text of --device, or "auto", name one of its? */
+    int (*is_oom)(int code);          /* does this positive code say that memory does not suffice? */
+    int (*calibrate)(gpubench *bench, unsigned mode); /* what the method costs: 0 or a code */
+    size_t calibration_samples; /* that takes, of those with caches as in cold */
+    double max_time_s;          /* what --max-time is by default */
+    uint64_t warmup;            /* and --warmup */
+    uint64_t most_batch;        /* runs that its queue holds; 0: there is none */
+    int is_patient;   /* a slow case gets its warm-up and samples, though it takes a while */
+    int owns_memory;  /* what free_bytes lost in a setup was the case's to take */
+    int runs_on_host; /* run is what is measured, and done when it returns */
 } gpb_backend;
 
 /* What the columns say of the machine; empty or 0 where unknown. */
@@ -1578,6 +1613,8 @@ static int (*gpb_profiler_pop)(void);
 
 static void gpb_keep_watch(const gpubench *bench, double now_s);
 static void gpb_clear_progress(void);
+static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
+                         double *median_us);
 
 /* Whose cases are executed: for those functions of a case that get no handle. */
 static gpubench *gpb_measuring;
@@ -1642,6 +1679,59 @@ void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops)
     }
 }
 
+/* The case asked for what there is not: it fails, with the first reason. */
+GPUBENCH_PRINTF(2, 3)
+static void gpb_misuse(gpubench *bench, const char *format, ...)
+{
+    gpb_live *live = bench->current;
+    va_list arguments;
+    if (!live || live->misused)
+        return;
+    live->misused = 1;
+    va_start(arguments, format);
+    vsnprintf(live->reason, sizeof live->reason, format, arguments);
+    va_end(arguments);
+}
+
+static void gpb_count(gpubench *bench, const char *name, double value, int is_rate)
+{
+    gpb_live *live = bench->current;
+    size_t i = 0;
+    if (!live)
+        return;
+    if (!name || !*name || strlen(name) >= sizeof live->counters[0].name ||
+        name[strcspn(name, " ,=\"\t\r\n")]) {
+        gpb_misuse(bench, "counter '%s': wants a name of 1 to 31 bytes without blanks, commas, "
+                   "quotes and '='", name ? name : "");
+        return;
+    }
+    if (!gpubench_is_finite(value)) {
+        gpb_misuse(bench, "counter '%s' is no finite number", name);
+        return;
+    }
+    while (i < live->counter_count && (strcmp(live->counters[i].name, name) != 0 ||
+                                       live->counters[i].is_rate != is_rate))
+        i++;
+    if (i == GPB_COUNTERS) {
+        gpb_misuse(bench, "counter '%s': has %d already", name, GPB_COUNTERS);
+        return;
+    }
+    live->counter_count += i == live->counter_count;
+    strcpy(live->counters[i].name, name);
+    live->counters[i].value = value;
+    live->counters[i].is_rate = is_rate;
+}
+
+void gpubench_counter(gpubench *bench, const char *name, double value)
+{
+    gpb_count(bench, name, value, 0);
+}
+
+void gpubench_rate(gpubench *bench, const char *name, double of_one_run)
+{
+    gpb_count(bench, name, of_one_run, 1);
+}
+
 void gpubench_flag(gpubench *bench, const char *word)
 {
     if (bench->current)
@@ -1674,8 +1764,7 @@ int gpubench_fail(gpubench *bench, int status, const char *format, ...)
 int gpubench_fail_call(const char *call, int code, const char *text)
 {
     const gpb_backend *backend = gpb_measuring ? gpb_measuring->backend : NULL;
-    int starved = text && backend &&
-                  !strcmp(backend->error_name(code), "cudaErrorMemoryAllocation") &&
+    int starved = text && backend && backend->is_oom(code) &&
                   !strcmp(backend->error_string(code), text);
     return gpubench_fail(NULL, starved ? GPUBENCH_OOM : GPUBENCH_FAILED, "%.*s: %s (%d)",
                          (int)strcspn(call, "("), call, text ? text : "unknown error", code);
@@ -1737,7 +1826,7 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
         code = live->allocation_error;
     if (code > 0 && live->item->one.error_string)
         own = live->item->one.error_string(code);
-    if (code > 0 && !own && !strcmp(bench->backend->error_name(code), "cudaErrorMemoryAllocation"))
+    if (code > 0 && !own && bench->backend->is_oom(code))
         code = GPUBENCH_OOM;
     live->status = gpb_status_word(code);
     live->done = 1;
@@ -1892,7 +1981,7 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
         return GPUBENCH_FAILED;
     }
     live->stream = stream;
-    if (!live->has_own_stream && gpubench_is_cuda(bench))
+    if (!live->has_own_stream && !bench->backend->runs_on_host)
         gpb_add_flag(live, "own-stream");
     live->has_own_stream = 1;
     return GPUBENCH_OK;
@@ -2280,6 +2369,14 @@ static void gpb_call_at_close(gpubench *bench)
         one->function(one->argument);
         free(one);
     }
+}
+
+/* Does --device mean a GPU by this: its number, or its UUID or a part's of it? */
+static int gpb_names_gpu(const char *device)
+{
+    uint64_t number;
+    return !strncmp(device, "GPU-", 4) || !strncmp(device, "MIG-", 4) ||
+           gpubench_parse_count(device, &number) == 0;
 }
 
 /* ==== backend: the host =================================================== */
@@ -2807,12 +2904,38 @@ static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
     return 0;
 }
 
+static int gpb_host_takes(const char *device)
+{
+    return !strcmp(device, "auto") || !strcmp(device, "cpu");
+}
+
+static int gpb_host_is_oom(int code)
+{
+    (void)code; /* an errno says why a call failed, and OOM is a status of the case's own */
+    return 0;
+}
+
+/* Of a backend whose only overhead is the call. */
+static int gpb_calibrate_call(gpubench *bench, unsigned mode)
+{
+    if (mode == GPUBENCH_GRAPH)
+        return 0;
+    return gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
+}
+
+/* A plain run of a suite on the host has to end within seconds. */
 static const gpb_backend gpb_host_backend = {
     "cpu", gpb_host_choose, gpb_host_open, gpb_host_close, gpb_host_choose,
     gpb_host_allocate, gpb_host_release, gpb_host_copy, gpb_host_fill,
-    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go, gpb_host_finish,
-    gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
-    gpb_host_read_state, gpb_host_measure_energy};
+    gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go,
+    gpb_host_finish, gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
+    gpb_host_read_state, gpb_host_measure_energy,
+    gpb_host_takes, gpb_host_is_oom, gpb_calibrate_call,
+    9,    /* calibration_samples: each takes 5 ms */
+    0.25, /* max_time_s */
+    1,    /* warmup */
+    0,    /* most_batch */
+    0, 0, 1 /* neither is_patient nor owns_memory; runs_on_host */};
 
 #if GPUBENCH_CUDA
 /* ==== backend: CUDA ======================================================= */
@@ -4140,15 +4263,6 @@ static const char *gpb_cuda_error_string(int code)
     return cudaGetErrorString((cudaError_t)code);
 }
 
-static const gpb_backend gpb_cuda_backend = {
-    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
-    gpb_cuda_make_current, gpb_cuda_allocate,
-    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
-    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
-    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
-    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
-    gpb_cuda_read_state, gpb_cuda_measure_energy};
-
 static int gpb_run_memset(void *context, gpubench_stream stream)
 {
     return (int)cudaMemsetAsync(((gpb_cuda *)context)->flush, 0, 4, stream);
@@ -4159,17 +4273,66 @@ static int gpb_run_empty(void *context, gpubench_stream stream)
     const gpb_cuda *cuda = (const gpb_cuda *)context;
     return gpb_cuda_launch(cuda, cuda->empty, 1, 1, stream, NULL);
 }
+
+static int gpb_cuda_calibrate(gpubench *bench, unsigned mode)
+{
+    int code = 0;
+    if (gpb_cuda_lacks_sweep(bench, mode))
+        return 0; /* each case's row will say so */
+    if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
+        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
+    if (code == 0)
+        code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
+    if (code == 0 && gpb_cuda_of(bench)->empty)
+        code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
+    return code;
+}
+
+static int gpb_cuda_takes(const char *device)
+{
+    return !strcmp(device, "auto") || gpb_names_gpu(device);
+}
+
+static int gpb_cuda_is_oom(int code)
+{
+    return code == cudaErrorMemoryAllocation;
+}
+
+static const gpb_backend gpb_cuda_backend = {
+    "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
+    gpb_cuda_make_current, gpb_cuda_allocate,
+    gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
+    gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
+    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
+    gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
+    gpb_cuda_read_state, gpb_cuda_measure_energy,
+    gpb_cuda_takes, gpb_cuda_is_oom, gpb_cuda_calibrate,
+    240, /* calibration_samples: a second */
+    1,   /* max_time_s */
+    5,   /* warmup */
+    256, /* most_batch */
+    1, 1, 0 /* is_patient and owns_memory; not runs_on_host */};
 #endif /* GPUBENCH_CUDA */
 
-static const gpb_backend *gpb_choose_backend(const gpb_settings *settings)
-{
-#if GPUBENCH_CUDA
-    if (strcmp(settings->device, "cpu") != 0)
-        return &gpb_cuda_backend;
-#else
-    (void)settings;
+#ifndef GPB_MORE_BACKENDS
+#define GPB_MORE_BACKENDS /* of a test that brings one along */
 #endif
-    return &gpb_host_backend;
+
+/* In the order in which --device auto takes them. */
+static const gpb_backend *const gpb_backends[] = {
+#if GPUBENCH_CUDA
+    &gpb_cuda_backend,
+#endif
+    &gpb_host_backend, GPB_MORE_BACKENDS};
+
+/* NULL: none has such a device. */
+static const gpb_backend *gpb_find_backend(const char *device)
+{
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_backends); i++)
+        if (gpb_backends[i]->takes(device))
+            return gpb_backends[i];
+    return NULL;
 }
 
 /* ==== rows on disk ======================================================== */
@@ -5141,10 +5304,10 @@ static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 static void gpb_choose_batch(gpubench *bench, gpb_live *live)
 {
     const double wanted_us = 1500;
-    const uint64_t most = 256;
+    const uint64_t most = bench->backend->most_batch;
     double us = 0;
     int i;
-    if (bench->backend == &gpb_host_backend) {
+    if (most == 0) {
         gpb_choose_host_batch(bench, live);
         return;
     }
@@ -5189,7 +5352,7 @@ static double gpb_warm_up_window(gpubench *bench, gpb_live *live)
  * fifth, and none where the first execution took longer than all samples may. */
 static double gpb_warm_up_cap_s(const gpubench *bench, const gpb_live *live)
 {
-    if (bench->backend != &gpb_host_backend)
+    if (bench->backend->is_patient)
         return bench->settings.max_time_s;
     return live->first_s > bench->settings.max_time_s ? 0 : bench->settings.max_time_s / 5;
 }
@@ -5308,7 +5471,7 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
         code = live->misused ? GPUBENCH_FAILED : bench->backend->finish(bench);
     gpb_leave(bench);
     after = bench->backend->free_bytes();
-    if (bench->backend != &gpb_host_backend && before > after + live->device_bytes)
+    if (bench->backend->owns_memory && before > after + live->device_bytes)
         live->device_bytes = before - after;
     if (code != 0)
         gpb_blame(bench, live, code, "setup");
@@ -5504,7 +5667,7 @@ static int gpb_is_late(const gpubench *bench, const gpb_live *lives, size_t coun
         if (!lives[i].done && lives[i].count < least)
             least = lives[i].count;
     return turns->spent_s >= turns->limit_s &&
-           (count == 1 || bench->backend == &gpb_host_backend ||
+           (count == 1 || !bench->backend->is_patient ||
             least >= bench->settings.min_samples || turns->spent_s >= 4 * turns->limit_s);
 }
 
@@ -5804,6 +5967,19 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
     gpb_set_number(row, GPB_COLUMN_share_of_peak, gpb_share_of_peak(bench, live, median_us));
 }
 
+static void gpb_fill_counters(const gpb_live *live, double median_us, gpb_row *row)
+{
+    char text[GPB_COUNTERS * (sizeof live->counters[0].name + 40)] = "", number[32];
+    size_t i, used = 0;
+    for (i = 0; i < live->counter_count; i++) {
+        const gpb_counter *one = &live->counters[i];
+        gpubench_format_number(one->is_rate ? one->value / median_us * 1e6 : one->value, number);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s=%s", used ? " " : "",
+                                 one->name, one->is_rate ? "/s" : "", number);
+    }
+    gpb_set_text(row, GPB_COLUMN_counters, text);
+}
+
 static void gpb_fill_state(const gpb_live *live, gpb_row *row)
 {
     const double state[] = {live->sm_mhz, live->mem_mhz, live->temperature_c, live->power_w,
@@ -5844,7 +6020,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || bench->backend != &gpb_host_backend || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -6022,6 +6198,40 @@ static void gpb_write_json_text(FILE *file, const char *text)
     putc('"', file);
 }
 
+/* One NAME=VALUE of counters at *at, behind which it then stands. 0 at the end. */
+static int gpb_next_counter(const char **at, char name[40], double *value)
+{
+    char number[48];
+    size_t name_bytes, bytes;
+    *at += strspn(*at, " ");
+    name_bytes = strcspn(*at, "= ");
+    bytes = strcspn(*at, " ");
+    if (name_bytes == bytes || name_bytes >= 40 || bytes - name_bytes > sizeof number)
+        return 0;
+    snprintf(name, 40, "%.*s", (int)name_bytes, *at);
+    snprintf(number, sizeof number, "%.*s", (int)(bytes - name_bytes - 1), *at + name_bytes + 1);
+    *at += bytes;
+    if (gpubench_parse_number(number + (*number == '-'), value) != 0)
+        return 0;
+    *value = *number == '-' ? -*value : *value;
+    return 1;
+}
+
+static void gpb_write_json_counters(FILE *file, const char *text)
+{
+    const char *between = "{";
+    char name[40], number[32];
+    double value;
+    while (gpb_next_counter(&text, name, &value)) {
+        fputs(between, file);
+        gpb_write_json_text(file, name);
+        gpubench_format_number(value, number);
+        fprintf(file, ": %s", number);
+        between = ", ";
+    }
+    fputs("}", file);
+}
+
 static void gpb_write_json_row(FILE *file, const gpb_row *row)
 {
     int column;
@@ -6031,6 +6241,8 @@ static void gpb_write_json_row(FILE *file, const gpb_row *row)
         fprintf(file, "%s\"%s\": ", column ? ", " : "{", gpb_column_names[column]);
         if (!*text)
             fputs("null", file);
+        else if (column == GPB_COLUMN_counters)
+            gpb_write_json_counters(file, text);
         else if (gpb_is_number_column(column) && gpubench_parse_number(text, &value) == 0)
             fputs(text, file);
         else
@@ -6171,6 +6383,7 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
     if (!live->status) {
         gpb_fill_times(bench, live, &statistics, row);
         gpb_fill_work(bench, live, statistics.median, row);
+        gpb_fill_counters(live, statistics.median, row);
         gpb_fill_state(live, row);
         gpb_keep_samples(bench, live, row);
     }
@@ -6245,7 +6458,7 @@ static const gpb_row *gpb_find_row(gpubench *bench, const gpb_item *item,
 static unsigned gpb_default_mode(const gpubench *bench, const gpubench_case *one)
 {
     const unsigned allowed = one->modes ? one->modes : ~0u;
-    int is_small = !gpubench_is_cuda(bench) && one->bytes > 0 && one->bytes < 4096;
+    int is_small = bench->backend->runs_on_host && one->bytes > 0 && one->bytes < 4096;
     unsigned mode = is_small ? GPUBENCH_HOT : GPUBENCH_COLD;
     if (!(allowed & mode))
         for (mode = GPUBENCH_COLD; mode < GPUBENCH_DIRTY && !(allowed & mode);)
@@ -6413,16 +6626,17 @@ static void gpb_note_clock_step(gpubench *bench, const double *sorted, size_t co
 /* Samples of a case that always works. 0 or a code. */
 static int gpb_sample_known(gpubench *bench, gpb_live *live, double *median_us)
 {
-    const size_t swept = bench->backend == &gpb_host_backend ? 9 : 240; /* each takes 5 ms */
-    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : swept, discarded = wanted / 4;
+    const gpb_backend *backend = bench->backend;
+    const size_t wanted = live->mode == GPUBENCH_HOT ? 40 : backend->calibration_samples;
+    const size_t discarded = wanted / 4;
     gpubench_statistics statistics;
     double us;
     size_t i;
-    int code = bench->backend->begin(bench, live);
+    int code = backend->begin(bench, live);
     if (live->mode == GPUBENCH_HOT)
-        live->batch = 256;
+        live->batch = backend->most_batch > 0 ? backend->most_batch : 256;
     for (i = 0; i < wanted + discarded && code == 0; i++) {
-        code = bench->backend->sample(bench, live, &us);
+        code = backend->sample(bench, live, &us);
         if (code == 0 && i >= discarded)
             gpb_keep_sample(live, us / (double)live->batch);
     }
@@ -6463,34 +6677,13 @@ static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpub
     return code;
 }
 
-static int gpb_calibrate_mode(gpubench *bench, unsigned mode)
-{
-    int code = 0;
-#if GPUBENCH_CUDA
-    if (bench->backend == &gpb_cuda_backend) {
-        if (gpb_cuda_lacks_sweep(bench, mode))
-            return 0; /* each case's row will say so */
-        if (mode != GPUBENCH_GRAPH) /* an empty graph cannot be had */
-            code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->nothing_us[mode]);
-        if (code == 0)
-            code = gpb_calibrate(bench, mode, gpb_run_memset, &bench->memset_us[mode]);
-        if (code == 0 && gpb_cuda_of(bench)->empty)
-            code = gpb_calibrate(bench, mode, gpb_run_empty, &bench->overhead_us[mode]);
-        return code;
-    }
-#endif
-    if (mode != GPUBENCH_GRAPH)
-        code = gpb_calibrate(bench, mode, gpb_run_nothing, &bench->overhead_us[mode]);
-    return code;
-}
-
 static int gpb_measure_overhead(gpubench *bench)
 {
     unsigned mode;
     int code = 0;
     for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY && code == 0; mode *= 2)
         if (bench->settings.modes & mode & ~bench->calibrated) {
-            code = gpb_calibrate_mode(bench, mode);
+            code = bench->backend->calibrate(bench, mode);
             bench->calibrated |= mode;
         }
     return code;
@@ -6622,6 +6815,8 @@ typedef struct gpb_line {
     double median_us, p95_us;
     double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
+    double counters[GPB_COUNTERS]; /* as the table's, the medians of the runs */
+    unsigned has_counters;         /* a bit for each */
     size_t runs;
     int ok;      /* each of its runs */
     size_t rank; /* among the variants: which the program queued, or measured, first */
@@ -6642,14 +6837,23 @@ typedef struct gpb_verdict {
 enum {
     GPB_CELL_PCI, GPB_CELL_CASE, GPB_CELL_VARIANT, GPB_CELL_DTYPE, GPB_CELL_PARAMS, GPB_CELL_MODE,
     GPB_CELL_MEDIAN, GPB_CELL_SPREAD, GPB_CELL_FACTOR, GPB_CELL_BYTES, GPB_CELL_FLOPS,
-    GPB_CELL_PEAK, GPB_CELL_P95, GPB_CELL_FLAGS, GPB_CELL_COUNT
+    GPB_CELL_PEAK, GPB_CELL_COUNTERS, GPB_CELL_P95 = GPB_CELL_COUNTERS + GPB_COUNTERS,
+    GPB_CELL_FLAGS, GPB_CELL_COUNT
 };
 static const int gpb_identity_columns[] = {GPB_COLUMN_pci, GPB_COLUMN_case, GPB_COLUMN_variant,
                                            GPB_COLUMN_dtype, GPB_COLUMN_params, GPB_COLUMN_mode};
 
 enum { GPB_FLAGS_MOST = 768 };
 
+/* A column for a counter. */
+typedef struct gpb_counter_column {
+    char name[40], head[48]; /* head: with the prefix of its unit */
+    double scale;
+} gpb_counter_column;
+
 typedef struct gpb_table {
+    gpb_counter_column counters[GPB_COUNTERS]; /* more names than that are in the file only */
+    size_t counter_count;
     gpb_line *lines;
     size_t count;
     int widths[GPB_CELL_COUNT]; /* 0: no line has anything there */
@@ -6909,6 +7113,75 @@ static double gpb_rate_scale(double largest, int *thousands)
     return scale;
 }
 
+/* ---- counters: a column for each name ---- */
+
+/* 0, or -1: it has none of that name. */
+static int gpb_read_counter(const gpb_row *row, const char *name, double *value)
+{
+    const char *at = gpb_text(row, GPB_COLUMN_counters);
+    char found[40];
+    while (gpb_next_counter(&at, found, value))
+        if (!strcmp(found, name))
+            return 0;
+    return -1;
+}
+
+/* The names of all rows, in the order in which they come. */
+static void gpb_find_counters(const gpubench *bench, gpb_table *table)
+{
+    char name[40];
+    double value;
+    size_t i, known;
+    for (i = 0; i < bench->row_count; i++) {
+        const char *at = gpb_text(&bench->rows[i], GPB_COLUMN_counters);
+        while (gpb_next_counter(&at, name, &value)) {
+            for (known = 0; known < table->counter_count; known++)
+                if (!strcmp(table->counters[known].name, name))
+                    break;
+            if (known == table->counter_count && known < GPB_COUNTERS)
+                strcpy(table->counters[table->counter_count++].name, name);
+        }
+    }
+}
+
+/* Of the count runs of one case; values has room for as many. */
+static void gpb_summarize_counters(const gpb_table *table, const gpb_named *rows, size_t count,
+                                   double *values, gpb_line *line)
+{
+    gpubench_statistics statistics;
+    size_t i, run, used;
+    for (i = 0; i < table->counter_count; i++) {
+        for (run = used = 0; run < count; run++)
+            used += gpb_read_counter(rows[run].row, table->counters[i].name, &values[used]) == 0;
+        if (gpubench_describe(values, used, &statistics) != 0)
+            continue;
+        line->counters[i] = statistics.median;
+        line->has_counters |= 1u << i;
+    }
+}
+
+/* Rates in the unit that fits the largest; what was counted as it is. */
+static void gpb_choose_counter_units(gpb_table *table)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t i, line;
+    for (i = 0; i < table->counter_count; i++) {
+        gpb_counter_column *column = &table->counters[i];
+        size_t length = strlen(column->name), thousands = 0;
+        int is_rate = length > 2 && !strcmp(column->name + length - 2, "/s");
+        double largest = 0;
+        for (line = 0; line < table->count; line++)
+            if (table->lines[line].has_counters >> i & 1u)
+                largest = table->lines[line].counters[i] > largest ? table->lines[line].counters[i]
+                                                                   : largest;
+        for (column->scale = 1; is_rate && largest * column->scale >= 999.5 &&
+                                thousands + 1 < GPB_COUNT_OF(prefixes); thousands++)
+            column->scale /= 1e3;
+        strcpy(column->head, prefixes[thousands]);
+        strcat(column->head, column->name);
+    }
+}
+
 static void gpb_choose_rates(gpb_table *table)
 {
     static const char *const bytes[] = {"GB/s", "MB/s", "kB/s"};
@@ -7128,6 +7401,22 @@ static void gpb_format_part(double part, const char *unit, int most_decimals, ch
     strcat(text, unit);
 }
 
+/* Whole numbers as they are, others with three digits. */
+static void gpb_format_counter(double value, char *text)
+{
+    double magnitude = value < 0 ? -value : value;
+    text[0] = '-';
+    if (magnitude >= 1e15)
+        snprintf(text + 1, 60, "%.3g", magnitude);
+    else if (magnitude - (double)(uint64_t)magnitude == 0)
+        snprintf(text + 1, 60, "%.0f", magnitude);
+    else
+        gpb_format_part(magnitude, "", 15, text + 1);
+    gpb_use_point(text);
+    if (!(value < 0))
+        memmove(text, text + 1, strlen(text));
+}
+
 /* A measured number; "" where there is none. */
 static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int cell, char *text)
 {
@@ -7146,6 +7435,10 @@ static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int c
         gpb_format_part(line->tflop_per_s * table->tflop_scale, "", 15, text);
     else if (cell == GPB_CELL_PEAK && line->share > 0)
         gpb_format_part(100 * line->share, "%", 15, text);
+    else if (cell >= GPB_CELL_COUNTERS && cell < GPB_CELL_P95 &&
+             (line->has_counters >> (cell - GPB_CELL_COUNTERS) & 1u))
+        gpb_format_counter(line->counters[cell - GPB_CELL_COUNTERS] *
+                           table->counters[cell - GPB_CELL_COUNTERS].scale, text);
 }
 
 /* What stands in a line's cell; room holds GPB_FLAGS_MOST bytes. */
@@ -7187,6 +7480,8 @@ static const char *gpb_base_name(const gpb_line *lines, size_t count)
 static const char *gpb_head(const gpb_table *table, const gpb_line *lines, size_t count, int cell,
                             char *room)
 {
+    if (cell >= GPB_CELL_COUNTERS && cell < GPB_CELL_P95)
+        return table->counters[cell - GPB_CELL_COUNTERS].head;
     switch (cell) {
     case GPB_CELL_MEDIAN: return "median";
     case GPB_CELL_SPREAD: return table->many_runs ? "range" : "ci95";
@@ -7322,11 +7617,14 @@ static void gpb_gather_lines(const gpubench *bench, gpb_table *table)
     for (i = 0; i < rows; i++)
         sorted[i] = gpb_name_row(&bench->rows[i]);
     qsort(sorted, rows, sizeof *sorted, gpb_compare_rows);
+    gpb_find_counters(bench, table);
     for (first = 0; first < rows; first = end) {
         for (end = first + 1; end < rows; end++)
             if (strcmp(sorted[first].names, sorted[end].names) != 0)
                 break;
         table->lines[table->count] = gpb_summarize(sorted + first, end - first, values);
+        gpb_summarize_counters(table, sorted + first, end - first, values,
+                               &table->lines[table->count]);
         table->lines[table->count++].rank = gpb_rank_of(bench, sorted[first].row);
         for (i = first + 1; i < end; i++)
             free(sorted[i].names); /* the first one's are the line's now */
@@ -7398,6 +7696,7 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     gpb_judge_all(&table);
     gpb_note_differences(&table);
     gpb_choose_rates(&table);
+    gpb_choose_counter_units(&table);
     gpb_find_common_flags(&table);
     gpb_sort_lines(&table, bench->settings.sort);
     gpb_fit_table(&table, columns);
@@ -7874,17 +8173,15 @@ static void gpb_take_filter(gpubench *bench)
 
 static void gpb_take_device(gpubench *bench, const char *text)
 {
-    uint64_t number;
     if (!text)
         return;
-    if (strcmp(text, "auto") && strcmp(text, "cpu") && strncmp(text, "GPU-", 4) &&
-        strncmp(text, "MIG-", 4) && gpubench_parse_count(text, &number) != 0)
-        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
-                             text);
-    else if (!GPUBENCH_CUDA && strcmp(text, "auto") && strcmp(text, "cpu"))
+    if (gpb_find_backend(text))
+        bench->settings.device = text;
+    else if (gpb_names_gpu(text))
         gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
     else
-        bench->settings.device = text;
+        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
+                             text);
 }
 
 /* Finds the option that argument names: its index, the program's own first,
@@ -8046,8 +8343,8 @@ static void gpb_take_settings(gpubench *bench, const char **given)
         gpubench_usage_error(bench, "--campaign '%s': wants 1 to 63 characters",
                              settings->campaign);
     gpb_take_device(bench, gpb_given(given, "--device"));
-    settings->max_time_s = gpb_choose_backend(settings) == &gpb_host_backend ? 0.25 : 1;
-    settings->warmup = gpb_choose_backend(settings) == &gpb_host_backend ? 1 : 5;
+    settings->max_time_s = gpb_find_backend(settings->device)->max_time_s;
+    settings->warmup = gpb_find_backend(settings->device)->warmup;
     gpb_take_modes(bench, gpb_given(given, "--mode"));
     gpb_take_sort(bench, gpb_given(given, "--sort"));
     gpb_take_number(bench, "--precision", gpb_given(given, "--precision"), 100,
@@ -8361,7 +8658,7 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
     free(made);
 }
 
-/* A case of a sweep asks; without an answer it fails, with the first reason. */
+/* A case of a sweep asks; without an answer it fails. */
 static const char *gpb_find_place(gpubench *bench, const char *name)
 {
     const gpb_item *item = bench->current ? bench->current->item : NULL;
@@ -8371,8 +8668,8 @@ static const char *gpb_find_place(gpubench *bench, const char *name)
             return item->places[i].value;
     if (!item)
         gpubench_usage_error(bench, "axis '%s' is asked for outside a case's setup", name);
-    else if (!bench->current->misused++)
-        gpubench_fail(bench, GPUBENCH_FAILED, "has no axis '%s'", name);
+    else
+        gpb_misuse(bench, "has no axis '%s'", name);
     return NULL;
 }
 
@@ -8389,12 +8686,10 @@ int64_t gpubench_axis_number(gpubench *bench, const char *name)
     uint64_t number = 0;
     if (!value)
         return 0;
-    if ((gpubench_parse_count(value + is_negative, &number) != 0 || number > INT64_MAX) &&
-        !bench->current->misused++)
-        gpubench_fail(bench, GPUBENCH_FAILED, "axis '%s' is '%s', and wants a whole number", name,
-                      value);
-    if (bench->current->misused)
+    if (gpubench_parse_count(value + is_negative, &number) != 0 || number > INT64_MAX) {
+        gpb_misuse(bench, "axis '%s' is '%s', and wants a whole number", name, value);
         return 0;
+    }
     return is_negative ? -(int64_t)number : (int64_t)number;
 }
 
@@ -8523,7 +8818,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     bench->given_standard = given + option_count;
     if (!bench->refused)
         gpb_take_settings(bench, bench->given_standard);
-    bench->backend = gpb_choose_backend(&bench->settings);
+    bench->backend = gpb_find_backend(bench->settings.device);
     gpb_read_cpu_name(bench->machine.cpu, sizeof bench->machine.cpu);
     gpb_name_campaign(bench);
     gpb_join_processes(bench);
@@ -8835,7 +9130,7 @@ void gpubench_range_end(void)
 
 int gpubench_is_cuda(const gpubench *bench)
 {
-    return bench->backend != &gpb_host_backend;
+    return !strcmp(bench->backend->name, "cuda");
 }
 
 int gpubench_compute_capability(const gpubench *bench)

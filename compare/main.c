@@ -3,6 +3,7 @@
 
 #include "precise.h"
 
+#include "kernels.h"
 #include "label.h"
 #include "options.h"
 #include "output.h"
@@ -274,10 +275,49 @@ static bool keep_oldest(const struct catalogue *catalogue, struct results *basel
     return true;
 }
 
+/* A name that no column has was taken for a counter of the cases'. */
+static int refuse_metric(const struct metric *metric)
+{
+    fprintf(stderr, "gpubench-compare: --metric: '%.100s' is none of %s, and no row has a counter of that name\n",
+            metric->column, metric_names());
+    return EXIT_CANNOT_JUDGE;
+}
+
+struct written_kernels {
+    const struct kernels *kernels;
+    size_t limit;
+};
+
+static void write_kernels(FILE *out, const void *what)
+{
+    const struct written_kernels *written = what;
+    if (!kernels_report(out, written->kernels, written->limit))
+        refuse("not enough memory");
+}
+
+static int run_kernels(const struct options *options, const struct settings *settings)
+{
+    char error[kernels_error_capacity];
+    struct kernels kernels = {0};
+    struct written_kernels written = {&kernels, options->listing.limit};
+    int status;
+    if (!kernels_load(&kernels, 0, options->baseline.items[0], settings->filter, error) ||
+        !kernels_load(&kernels, 1, options->current.items[0], settings->filter, error))
+        status = refuse(error);
+    else if (kernels_common_cases(&kernels) == 0)
+        status = refuse("no case is in both files");
+    else
+        status = write_output(options, EXIT_FINE, write_kernels, &written);
+    kernels_free(&kernels);
+    return status;
+}
+
 static int load_and_run(const struct options *options, const struct settings *settings)
 {
     if (options->mode == MODE_RACE)
         return run_race(options, settings, finish_comparison);
+    if (options->mode == MODE_KERNELS)
+        return run_kernels(options, settings);
     char error[results_error_capacity];
     struct catalogue catalogue = {.metric = settings->metric};
     struct results baseline = {0};
@@ -288,6 +328,9 @@ static int load_and_run(const struct options *options, const struct settings *se
         status = refuse(error);
     else if (options->oldest && !keep_oldest(&catalogue, &baseline))
         status = refuse("not enough memory");
+    else if (settings->metric->is_counter && results_lack_metric(&baseline) &&
+             (current.count == 0 || results_lack_metric(&current)))
+        status = refuse_metric(settings->metric);
     else if (options->mode == MODE_CHECK)
         status = EXIT_FINE;
     else

@@ -16,6 +16,7 @@ enum option {
     OPTION_RACE,
     OPTION_CARDS,
     OPTION_HISTORY,
+    OPTION_KERNELS,
     OPTION_MARGIN,
     OPTION_CONFIDENCE,
     OPTION_FALSE_ALARMS,
@@ -55,6 +56,7 @@ static const struct {
     [OPTION_RACE] = {"--race", TAKES_FILES},
     [OPTION_CARDS] = {"--cards", TAKES_FILES},
     [OPTION_HISTORY] = {"--history", TAKES_FILES},
+    [OPTION_KERNELS] = {"--kernels", TAKES_FILES},
     [OPTION_MARGIN] = {"--margin", TAKES_VALUE},
     [OPTION_CONFIDENCE] = {"--confidence", TAKES_VALUE},
     [OPTION_FALSE_ALARMS] = {"--false-alarms", TAKES_VALUE},
@@ -183,8 +185,11 @@ static bool take_limit(struct parsing *parsing, const char *text)
 static bool take_metric(struct parsing *parsing, const char *text)
 {
     parsing->options->settings.metric = find_metric(text);
-    return parsing->options->settings.metric ||
-           fail(parsing, "--metric: '%.100s' is none of %s", text, metric_names());
+    if (!parsing->options->settings.metric) { /* whether there is one, the files say */
+        parsing->options->counter = counter_metric(text);
+        parsing->options->settings.metric = &parsing->options->counter;
+    }
+    return true;
 }
 
 static bool take_text(struct parsing *parsing, enum option option, const char *text, const char **out)
@@ -227,15 +232,16 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
     }
 }
 
-/* --race OLD NEW: more words may be files of another way to compare. */
-static bool take_programs(struct parsing *parsing)
+/* OLD NEW: more words may be files of another way to compare. */
+static bool take_two(struct parsing *parsing, enum option option)
 {
     struct options *options = parsing->options;
     const char *const *words = parsing->argv + parsing->next;
-    options->mode = MODE_RACE;
+    options->mode = option == OPTION_RACE ? MODE_RACE : MODE_KERNELS;
     for (int i = 0; i < 2; i++)
         if (parsing->next + i >= parsing->argc || !is_file(words[i]))
-            return fail(parsing, "--race needs two programs, OLD and NEW");
+            return fail(parsing, "%s needs two %s, OLD and NEW", known[option].name,
+                        option == OPTION_RACE ? "programs" : "files");
     parsing->next += 2;
     options->baseline = (struct paths){words, 1};
     options->current = (struct paths){words + 1, 1};
@@ -255,8 +261,8 @@ static bool apply_files(struct parsing *parsing, enum option option)
         options->mode = MODE_CARDS;
     if (option == OPTION_HISTORY)
         options->mode = MODE_HISTORY;
-    if (option == OPTION_RACE)
-        return take_programs(parsing);
+    if (option == OPTION_RACE || option == OPTION_KERNELS)
+        return take_two(parsing, option);
     return take_files(parsing, option, option == OPTION_CURRENT ? &options->current : &options->baseline);
 }
 
@@ -315,12 +321,13 @@ static bool check_sides(struct parsing *parsing)
     const bool *seen = parsing->seen;
     int ways = (parsing->files > 0) + (seen[OPTION_BASELINE] || seen[OPTION_CURRENT]) + seen[OPTION_VARIANTS] +
                seen[OPTION_SELF] + seen[OPTION_CHECK] + seen[OPTION_RACE] + seen[OPTION_CARDS] +
-               seen[OPTION_HISTORY];
+               seen[OPTION_HISTORY] + seen[OPTION_KERNELS];
     if (options->mode == MODE_HELP)
         return true;
     if (ways > 1)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
-                             "--current, --variants, --self, --check, --race, --cards, or --history");
+                             "--current, --variants, --self, --check, --race, --cards, --history, or "
+                             "--kernels");
     if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
         return fail(parsing, "%s is for --race",
                     options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
@@ -328,6 +335,8 @@ static bool check_sides(struct parsing *parsing)
         (options->format == FORMAT_MARKDOWN || options->format == FORMAT_GITHUB))
         return fail(parsing, "%s writes the formats text, csv and json",
                     known[options->mode == MODE_CARDS ? OPTION_CARDS : OPTION_HISTORY].name);
+    if (options->mode == MODE_KERNELS && options->format != FORMAT_TEXT)
+        return fail(parsing, "--kernels writes text");
     if (options->mode == MODE_SELF && options->format == FORMAT_GITHUB)
         return fail(parsing, "--self writes the formats text, markdown, csv and json");
     if (options->baseline.count == 0)
@@ -371,6 +380,7 @@ static const char synopsis[] =
     "       gpubench-compare --check FILE...\n"
     "       gpubench-compare [options] --cards FILE...\n"
     "       gpubench-compare [options] --history FILE...\n"
+    "       gpubench-compare [options] --kernels OLD.csv NEW.csv\n"
     "       gpubench-compare [options] --race OLD NEW [-- ARGUMENTS]\n"
     "\n"
     "Says for each case whether the current results are slower, faster or the same\n"
@@ -382,6 +392,8 @@ static const char synopsis[] =
     "much and in which cases.\n"
     "--history says how each case fared from campaign to campaign, in the order of\n"
     "their timestamps, and between which revisions its level changed.\n"
+    "--kernels takes two files that a program's --kernels-csv wrote, and says which\n"
+    "kernel of a case takes longer than before (--filter, --limit and --output apply).\n"
     "--race starts two programs built on gpubench.h in turns, with the ARGUMENTS, and\n"
     "judges pairs of processes: 5, then 10, 20 and 40 of the cases that are not decided.\n"
     "A FILE is CSV of schema 1 or 2; - is standard input. Schema 1's modes cold and\n"
@@ -395,8 +407,9 @@ static const char option_lines[] =
     "  --threshold PERCENT     for a baseline of a single run (5)\n"
     "  --screen PERCENT        what is inconclusive and at most this much worse passes: for\n"
     "                          what is in front of a race of the rest\n"
-    "  --metric COLUMN         median_us (default), min_us, mean_us, p95_us,\n"
-    "                          gb_per_s, tflop_per_s\n"
+    "  --metric NAME           median_us (default), min_us, mean_us, p95_us,\n"
+    "                          gb_per_s, tflop_per_s, or a counter of the cases'\n"
+    "                          own: more of NAME/s is better, of others less\n"
     "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
     "  --subset                cases may be missing in current\n"
     "  --oldest                judge against the oldest campaign of each case only\n"

@@ -7,7 +7,8 @@
 #include <regex.h>
 #include <stdio.h>
 
-enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_RACE, MODE_CARDS, MODE_HISTORY, MODE_HELP };
+enum mode { MODE_COMPARE, MODE_VARIANTS, MODE_SELF, MODE_CHECK, MODE_RACE, MODE_CARDS, MODE_HISTORY,
+            MODE_KERNELS, MODE_HELP };
 
 struct paths {
     const char *const *items; /* a stretch of argv */
@@ -21,6 +22,7 @@ struct options {
     struct paths baseline; /* the only side of --variants and --self */
     struct paths current;
     struct settings settings; /* without its filter */
+    struct metric counter;    /* what the settings' metric is if it is no column */
     const char *filter;       /* NULL takes every case */
     enum format format;
     struct listing listing;

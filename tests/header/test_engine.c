@@ -408,6 +408,10 @@ static gpubench *open_scripted(const double *samples, size_t count, const char *
     scripted.sample = scripted_sample;
     scripted.read_state = scripted_read_state;
     scripted.measure_energy = scripted_energy;
+    scripted.calibration_samples = 240; /* as a GPU's */
+    scripted.most_batch = 256;
+    scripted.is_patient = scripted.owns_memory = 1;
+    scripted.runs_on_host = 0;
     bench->backend = &scripted;
     return bench;
 }

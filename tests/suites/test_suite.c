@@ -75,8 +75,10 @@ static int set_bytes(void *destination, int byte, size_t bytes, int kind)
     return 0;
 }
 
-static const gpb_backend device = {.allocate = allocate, .copy = copy, .fill = set_bytes};
-static const gpb_backend broken = {.allocate = allocate, .copy = copy_nothing, .fill = set_bytes};
+static const gpb_backend device = {
+    .name = "cuda", .allocate = allocate, .copy = copy, .fill = set_bytes};
+static const gpb_backend broken = {
+    .name = "cuda", .allocate = allocate, .copy = copy_nothing, .fill = set_bytes};
 static const gpb_backend *const backends[] = {&gpb_host_backend, &device};
 
 /* More than what comes at a time, by a range that is not full. */
