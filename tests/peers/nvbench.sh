@@ -23,6 +23,9 @@ sed '/^#cmakedefine/d' "$sources/nvbench/nvbench/config.cuh.in" >"$build/include
 for name in BRANCH SHA1 VERSION; do
     echo "#define NVBENCH_GIT_$name \"\""
 done >"$build/include/nvbench/detail/git_revision.cuh"
+for name in MAJOR MINOR PATCH; do
+    echo "#define NVBENCH_VERSION_$name 0"
+done >"$build/include/nvbench/detail/version.cuh"
 for name in cli_help cli_help_axis; do
     printf '#include <string>\nconst std::string %s_text = R"expected(%s)expected";\n' \
         $name "$(cat "$sources/nvbench/docs/$name.md")" >"$build/include/nvbench/internal/$name.cuh"
