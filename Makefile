@@ -98,7 +98,7 @@ ifeq ($(BACKEND),cuda)
   NVCC_LDFLAGS = $(foreach flag,$(LDFLAGS),-Xcompiler '$(subst $(COMMA),\$(COMMA),$(flag))')
   LINK = $(NVCC) $(GENCODE) $(NVCC_LDFLAGS) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
 else
-  LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
+  LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -ldl -lm
 endif
 
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*/*.c)) $(CUDA_OBJECTS)
