@@ -209,7 +209,7 @@ draw_kernels() { # draw_kernels SUITE FOLDER
     done
     printf '<h3>inside the cases</h3>\n<p class="quiet">One more execution of each, watched (--kernels).</p>\n'
     awk -v pictures="$2" -v needs='case variant dtype params name launches total_us share grid block registers
-        occupancy limit waves busy_us case_us' -f "$plots/csv.awk" -f "$scripts/report_html.awk" \
+        occupancy limit waves busy_us case_us' -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
         -f "$scripts/report_kernels.awk" "$csv"
 }
 

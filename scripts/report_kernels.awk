@@ -1,4 +1,4 @@
-# report_kernels.awk - with compare/plots/csv.awk and report_html.awk: a --kernels-csv
+# report_kernels.awk - with compare/csv.awk and report_html.awk: a --kernels-csv
 # file as a folded table for each of its cases, the longest kernels first, with the
 # timeline that the shell drew of it (pictures: NUMBER.svg in that folder).
 
