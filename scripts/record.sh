@@ -67,7 +67,7 @@ refuse_unreadable() {
 # refuse_unverified MEASURED: ends with status 2 if nobody looked at what a row of it
 # computed (--no-verify): how fast a wrong result comes is nothing to compare with.
 refuse_unverified() {
-    if awk -v name=flags -f scripts/fields.awk -f scripts/values.awk "$1" | grep -qw unverified; then
+    if sh scripts/csv.sh values name=flags "$1" | grep -qw unverified; then
         echo "$1: rows that nobody verified (--no-verify) are no baseline; nothing is appended" >&2
         exit 2
     fi
