@@ -500,7 +500,41 @@ template <class gpubench_type> inline void gpubench_keep(const gpubench_type &va
  *
  * Exceptions and RTTI are not needed. */
 
-/* For the templates below only. */
+/* new Type(arguments...), deleted by gpubench_close. */
+template <class Type, class... Arguments>
+Type *gpubench_own(gpubench *bench, Arguments &&...arguments);
+
+/* A case of an object that has the members run(gpubench_stream) and, if it needs
+ * them, setup(gpubench *), reset(gpubench_stream), verify(gpubench *), teardown();
+ * or of a function to run. A copy of it lives until gpubench_close. They return
+ * what those of a gpubench_case do, or nothing: then it went well, or for setup
+ * what gpubench_allocated says. Functions may leave out their parameter. */
+template <class Type>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Type what);
+
+/* The same of two or three functions. */
+template <class Setup, class Run>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, Run run);
+template <class Setup, class Run, class Verify>
+gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, Run run,
+                               Verify verify);
+
+/* The functions of these names above, counting elements; the first three want their
+ * type written, as in gpubench_alloc<float>(bench, count). Types of elements that
+ * can be filled and compared: float, double, __half, __nv_bfloat16. */
+template <class Type>
+Type *gpubench_alloc(gpubench *bench, size_t count, int kind = GPUBENCH_DEVICE);
+template <class Type>
+Type *gpubench_upload(gpubench *bench, const typename std::common_type<Type>::type *source,
+                      size_t count);
+template <class Type> Type *gpubench_random(gpubench *bench, size_t count);
+template <class Type> int gpubench_fill(gpubench *bench, Type *memory, size_t count);
+template <class Type, class Reference>
+int gpubench_compare(gpubench *bench, const Type *output, const Reference *reference, size_t count,
+                     double tolerance = GPUBENCH_OF_DTYPE);
+
+/* ---- how that is done: nothing to call ---- */
+
 namespace gpb_cpp
 {
 /* What a function of a case gave. (function(), code{0}) is the built-in comma if the
@@ -637,12 +671,8 @@ template <class Type> size_t bytes_of(size_t count)
 {
     return count <= SIZE_MAX / sizeof(Type) ? count * sizeof(Type) : SIZE_MAX;
 }
-template <class Type> struct same {
-    typedef Type type; /* keeps Type from being deduced: it has to be written */
-};
 } /* namespace gpb_cpp */
 
-/* new Type(arguments...), deleted by gpubench_close. */
 template <class Type, class... Arguments>
 Type *gpubench_own(gpubench *bench, Arguments &&...arguments)
 {
@@ -651,11 +681,6 @@ Type *gpubench_own(gpubench *bench, Arguments &&...arguments)
     return made;
 }
 
-/* A case of an object that has the members run(gpubench_stream) and, if it needs
- * them, setup(gpubench *), reset(gpubench_stream), verify(gpubench *), teardown();
- * or of a function to run. A copy of it lives until gpubench_close. They return
- * what those of a gpubench_case do, or nothing: then it went well, or for setup
- * what gpubench_allocated says. Functions may leave out their parameter. */
 template <class Type>
 gpubench_case gpubench_case_of(gpubench *bench, const char *name, Type what)
 {
@@ -669,7 +694,6 @@ gpubench_case gpubench_case_of(gpubench *bench, const char *name, Type what)
     return one;
 }
 
-/* The same of two or three functions. */
 template <class Setup, class Run>
 gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, Run run)
 {
@@ -685,15 +709,13 @@ gpubench_case gpubench_case_of(gpubench *bench, const char *name, Setup setup, R
                                 std::move(setup), std::move(run), std::move(verify)));
 }
 
-/* The functions of these names above, counting elements. Types of elements that can
- * be filled and compared: float, double, __half, __nv_bfloat16. */
 template <class Type>
-Type *gpubench_alloc(gpubench *bench, size_t count, int kind = GPUBENCH_DEVICE)
+Type *gpubench_alloc(gpubench *bench, size_t count, int kind)
 {
     return static_cast<Type *>(gpubench_alloc(bench, gpb_cpp::bytes_of<Type>(count), kind));
 }
 template <class Type>
-Type *gpubench_upload(gpubench *bench, const typename gpb_cpp::same<Type>::type *source,
+Type *gpubench_upload(gpubench *bench, const typename std::common_type<Type>::type *source,
                       size_t count)
 {
     return static_cast<Type *>(gpubench_upload(bench, source, gpb_cpp::bytes_of<Type>(count)));
@@ -708,7 +730,7 @@ template <class Type> int gpubench_fill(gpubench *bench, Type *memory, size_t co
 }
 template <class Type, class Reference>
 int gpubench_compare(gpubench *bench, const Type *output, const Reference *reference, size_t count,
-                     double tolerance = GPUBENCH_OF_DTYPE)
+                     double tolerance)
 {
     return gpubench_compare(bench, output, gpb_cpp::dtype<Type>::name(), reference,
                             gpb_cpp::dtype<Reference>::name(), count, tolerance);
