@@ -98,7 +98,7 @@ ifeq ($(BACKEND),cuda)
   NVCC_LDFLAGS = $(foreach flag,$(LDFLAGS),-Xcompiler '$(subst $(COMMA),\$(COMMA),$(flag))')
   LINK = $(NVCC) $(GENCODE) $(NVCC_LDFLAGS) -o $@ $^ -lcublas -lcublasLt -lcurand -ldl -lpthread -lm
 else
-  LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
+  LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -ldl -lm
 endif
 
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*/*.c)) $(CUDA_OBJECTS)
@@ -110,7 +110,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz deps deps-ci deps-lint help clean \
+  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format \
   $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
