@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep counters
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep counters options
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -193,10 +193,11 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
 
-# --axis in every form, from outside.
+# Their command lines, from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
+$(TESTS)/test_options: | $(TESTS)/options
 
-$(TESTS)/first $(TESTS)/sweep: $(TESTS)/%: examples/%.c gpubench.h
+$(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
@@ -212,7 +213,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
