@@ -171,6 +171,9 @@ program-$(1): $(BUILD)/$(1) $(COMPARE)
 suite-$(1): compile-$(1)
 	@mkdir -p results
 	$(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
+	$(foreach table,$(wildcard scripts/tables/$(1)_*.awk),@[ ! -e results/$(1).csv ] || \
+	  awk -f compare/csv.awk -f compare/numbers.awk -f $(table) results/$(1).csv
+	)
 
 kernels-$(1): compile-$(1)
 	@mkdir -p results/kernels
