@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint em
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks backend sweep
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
