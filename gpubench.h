@@ -311,6 +311,18 @@ const char *gpubench_axis_text(gpubench *bench, const char *name);
  * the case is queued. Take the place of the case's own. */
 void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops);
 
+/* In setup or verify: a number of the case's own, for the column counters of the file,
+ * the table and gpubench-compare --metric. A counter stands there as it is, under its
+ * name, and less of it is better; of a rate the amount per second of the median, as
+ * NAME/s, is. The same name again replaces the value. At most 8 of a case, with names of
+ * at most 31 bytes without blanks, commas, quotes and '='; values are finite. What is
+ * not fails the case.
+ *
+ *     gpubench_counter(bench, "iterations", 17);
+ *     gpubench_rate(bench, "tokens", batch * length);     in the table as Mtokens/s */
+void gpubench_counter(gpubench *bench, const char *name, double value);
+void gpubench_rate(gpubench *bench, const char *name, double of_one_run);
+
 /* Adds a word to the row's flags. */
 void gpubench_flag(gpubench *bench, const char *word);
 
@@ -1149,7 +1161,8 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
 
 /* ==== rows and CSV, schema 2 ============================================== */
 
-/* The last one, share_of_peak, is for the table and is not written to files. */
+/* counters holds NAME=VALUE, separated by blanks: a column for each would make every
+ * program's file another. The last one, share_of_peak, is for the table and is not written to files. */
 #define GPB_COLUMNS(X)                                                                          \
     X(schema) X(suite) X(case) X(variant) X(backend) X(dtype) X(params) X(mode)                 \
     X(campaign) X(run) X(order) X(status) X(flags)                                              \
@@ -1160,7 +1173,8 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
     X(sm_mhz) X(mem_mhz) X(temperature_c) X(power_w) X(energy_mj)                               \
     X(device) X(uuid) X(pci) X(compute_capability) X(sm_count) X(l2_bytes) X(memory_bytes)      \
     X(power_limit_w) X(driver) X(cuda_runtime) X(cpu)                                           \
-    X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(share_of_peak)
+    X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(counters)         \
+    X(share_of_peak)
 
 #define GPB_ENUM(name) GPB_COLUMN_##name,
 #define GPB_TEXT(name) #name,
@@ -1375,6 +1389,15 @@ typedef struct gpb_guilty {
     size_t bytes, split;
 } gpb_guilty;
 
+/* A number of a case's own. */
+typedef struct gpb_counter {
+    char name[32];
+    double value;
+    int is_rate; /* value is the amount of one run, and per second is wanted */
+} gpb_counter;
+
+enum { GPB_COUNTERS = 8 };
+
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
@@ -1396,6 +1419,8 @@ typedef struct gpb_live {
     int misused;  /* it asked for what it has not: reason says what */
     const char *enough; /* why it needs no more samples; NULL while it does */
     int precise;
+    gpb_counter counters[GPB_COUNTERS];
+    size_t counter_count;
     double max_error, tolerance;
     int checked, check_failed, starved, allocation_error;
     uint64_t fills; /* gpubench_fill so far */
@@ -1652,6 +1677,59 @@ void gpubench_work(gpubench *bench, uint64_t bytes, uint64_t flops)
         bench->current->bytes = bytes;
         bench->current->flops = flops;
     }
+}
+
+/* The case asked for what there is not: it fails, with the first reason. */
+GPUBENCH_PRINTF(2, 3)
+static void gpb_misuse(gpubench *bench, const char *format, ...)
+{
+    gpb_live *live = bench->current;
+    va_list arguments;
+    if (!live || live->misused)
+        return;
+    live->misused = 1;
+    va_start(arguments, format);
+    vsnprintf(live->reason, sizeof live->reason, format, arguments);
+    va_end(arguments);
+}
+
+static void gpb_count(gpubench *bench, const char *name, double value, int is_rate)
+{
+    gpb_live *live = bench->current;
+    size_t i = 0;
+    if (!live)
+        return;
+    if (!name || !*name || strlen(name) >= sizeof live->counters[0].name ||
+        name[strcspn(name, " ,=\"\t\r\n")]) {
+        gpb_misuse(bench, "counter '%s': wants a name of 1 to 31 bytes without blanks, commas, "
+                   "quotes and '='", name ? name : "");
+        return;
+    }
+    if (!gpubench_is_finite(value)) {
+        gpb_misuse(bench, "counter '%s' is no finite number", name);
+        return;
+    }
+    while (i < live->counter_count && (strcmp(live->counters[i].name, name) != 0 ||
+                                       live->counters[i].is_rate != is_rate))
+        i++;
+    if (i == GPB_COUNTERS) {
+        gpb_misuse(bench, "counter '%s': has %d already", name, GPB_COUNTERS);
+        return;
+    }
+    live->counter_count += i == live->counter_count;
+    strcpy(live->counters[i].name, name);
+    live->counters[i].value = value;
+    live->counters[i].is_rate = is_rate;
+}
+
+void gpubench_counter(gpubench *bench, const char *name, double value)
+{
+    gpb_count(bench, name, value, 0);
+}
+
+void gpubench_rate(gpubench *bench, const char *name, double of_one_run)
+{
+    gpb_count(bench, name, of_one_run, 1);
 }
 
 void gpubench_flag(gpubench *bench, const char *word)
@@ -5889,6 +5967,19 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
     gpb_set_number(row, GPB_COLUMN_share_of_peak, gpb_share_of_peak(bench, live, median_us));
 }
 
+static void gpb_fill_counters(const gpb_live *live, double median_us, gpb_row *row)
+{
+    char text[GPB_COUNTERS * (sizeof live->counters[0].name + 40)] = "", number[32];
+    size_t i, used = 0;
+    for (i = 0; i < live->counter_count; i++) {
+        const gpb_counter *one = &live->counters[i];
+        gpubench_format_number(one->is_rate ? one->value / median_us * 1e6 : one->value, number);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s=%s", used ? " " : "",
+                                 one->name, one->is_rate ? "/s" : "", number);
+    }
+    gpb_set_text(row, GPB_COLUMN_counters, text);
+}
+
 static void gpb_fill_state(const gpb_live *live, gpb_row *row)
 {
     const double state[] = {live->sm_mhz, live->mem_mhz, live->temperature_c, live->power_w,
@@ -6107,6 +6198,40 @@ static void gpb_write_json_text(FILE *file, const char *text)
     putc('"', file);
 }
 
+/* One NAME=VALUE of counters at *at, behind which it then stands. 0 at the end. */
+static int gpb_next_counter(const char **at, char name[40], double *value)
+{
+    char number[48];
+    size_t name_bytes, bytes;
+    *at += strspn(*at, " ");
+    name_bytes = strcspn(*at, "= ");
+    bytes = strcspn(*at, " ");
+    if (name_bytes == bytes || name_bytes >= 40 || bytes - name_bytes > sizeof number)
+        return 0;
+    snprintf(name, 40, "%.*s", (int)name_bytes, *at);
+    snprintf(number, sizeof number, "%.*s", (int)(bytes - name_bytes - 1), *at + name_bytes + 1);
+    *at += bytes;
+    if (gpubench_parse_number(number + (*number == '-'), value) != 0)
+        return 0;
+    *value = *number == '-' ? -*value : *value;
+    return 1;
+}
+
+static void gpb_write_json_counters(FILE *file, const char *text)
+{
+    const char *between = "{";
+    char name[40], number[32];
+    double value;
+    while (gpb_next_counter(&text, name, &value)) {
+        fputs(between, file);
+        gpb_write_json_text(file, name);
+        gpubench_format_number(value, number);
+        fprintf(file, ": %s", number);
+        between = ", ";
+    }
+    fputs("}", file);
+}
+
 static void gpb_write_json_row(FILE *file, const gpb_row *row)
 {
     int column;
@@ -6116,6 +6241,8 @@ static void gpb_write_json_row(FILE *file, const gpb_row *row)
         fprintf(file, "%s\"%s\": ", column ? ", " : "{", gpb_column_names[column]);
         if (!*text)
             fputs("null", file);
+        else if (column == GPB_COLUMN_counters)
+            gpb_write_json_counters(file, text);
         else if (gpb_is_number_column(column) && gpubench_parse_number(text, &value) == 0)
             fputs(text, file);
         else
@@ -6256,6 +6383,7 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
     if (!live->status) {
         gpb_fill_times(bench, live, &statistics, row);
         gpb_fill_work(bench, live, statistics.median, row);
+        gpb_fill_counters(live, statistics.median, row);
         gpb_fill_state(live, row);
         gpb_keep_samples(bench, live, row);
     }
@@ -6687,6 +6815,8 @@ typedef struct gpb_line {
     double median_us, p95_us;
     double spread; /* fraction: the interval's width, or the range of the runs; negative: none */
     double gb_per_s, tflop_per_s, share;
+    double counters[GPB_COUNTERS]; /* as the table's, the medians of the runs */
+    unsigned has_counters;         /* a bit for each */
     size_t runs;
     int ok;      /* each of its runs */
     size_t rank; /* among the variants: which the program queued, or measured, first */
@@ -6707,14 +6837,23 @@ typedef struct gpb_verdict {
 enum {
     GPB_CELL_PCI, GPB_CELL_CASE, GPB_CELL_VARIANT, GPB_CELL_DTYPE, GPB_CELL_PARAMS, GPB_CELL_MODE,
     GPB_CELL_MEDIAN, GPB_CELL_SPREAD, GPB_CELL_FACTOR, GPB_CELL_BYTES, GPB_CELL_FLOPS,
-    GPB_CELL_PEAK, GPB_CELL_P95, GPB_CELL_FLAGS, GPB_CELL_COUNT
+    GPB_CELL_PEAK, GPB_CELL_COUNTERS, GPB_CELL_P95 = GPB_CELL_COUNTERS + GPB_COUNTERS,
+    GPB_CELL_FLAGS, GPB_CELL_COUNT
 };
 static const int gpb_identity_columns[] = {GPB_COLUMN_pci, GPB_COLUMN_case, GPB_COLUMN_variant,
                                            GPB_COLUMN_dtype, GPB_COLUMN_params, GPB_COLUMN_mode};
 
 enum { GPB_FLAGS_MOST = 768 };
 
+/* A column for a counter. */
+typedef struct gpb_counter_column {
+    char name[40], head[48]; /* head: with the prefix of its unit */
+    double scale;
+} gpb_counter_column;
+
 typedef struct gpb_table {
+    gpb_counter_column counters[GPB_COUNTERS]; /* more names than that are in the file only */
+    size_t counter_count;
     gpb_line *lines;
     size_t count;
     int widths[GPB_CELL_COUNT]; /* 0: no line has anything there */
@@ -6974,6 +7113,75 @@ static double gpb_rate_scale(double largest, int *thousands)
     return scale;
 }
 
+/* ---- counters: a column for each name ---- */
+
+/* 0, or -1: it has none of that name. */
+static int gpb_read_counter(const gpb_row *row, const char *name, double *value)
+{
+    const char *at = gpb_text(row, GPB_COLUMN_counters);
+    char found[40];
+    while (gpb_next_counter(&at, found, value))
+        if (!strcmp(found, name))
+            return 0;
+    return -1;
+}
+
+/* The names of all rows, in the order in which they come. */
+static void gpb_find_counters(const gpubench *bench, gpb_table *table)
+{
+    char name[40];
+    double value;
+    size_t i, known;
+    for (i = 0; i < bench->row_count; i++) {
+        const char *at = gpb_text(&bench->rows[i], GPB_COLUMN_counters);
+        while (gpb_next_counter(&at, name, &value)) {
+            for (known = 0; known < table->counter_count; known++)
+                if (!strcmp(table->counters[known].name, name))
+                    break;
+            if (known == table->counter_count && known < GPB_COUNTERS)
+                strcpy(table->counters[table->counter_count++].name, name);
+        }
+    }
+}
+
+/* Of the count runs of one case; values has room for as many. */
+static void gpb_summarize_counters(const gpb_table *table, const gpb_named *rows, size_t count,
+                                   double *values, gpb_line *line)
+{
+    gpubench_statistics statistics;
+    size_t i, run, used;
+    for (i = 0; i < table->counter_count; i++) {
+        for (run = used = 0; run < count; run++)
+            used += gpb_read_counter(rows[run].row, table->counters[i].name, &values[used]) == 0;
+        if (gpubench_describe(values, used, &statistics) != 0)
+            continue;
+        line->counters[i] = statistics.median;
+        line->has_counters |= 1u << i;
+    }
+}
+
+/* Rates in the unit that fits the largest; what was counted as it is. */
+static void gpb_choose_counter_units(gpb_table *table)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t i, line;
+    for (i = 0; i < table->counter_count; i++) {
+        gpb_counter_column *column = &table->counters[i];
+        size_t length = strlen(column->name), thousands = 0;
+        int is_rate = length > 2 && !strcmp(column->name + length - 2, "/s");
+        double largest = 0;
+        for (line = 0; line < table->count; line++)
+            if (table->lines[line].has_counters >> i & 1u)
+                largest = table->lines[line].counters[i] > largest ? table->lines[line].counters[i]
+                                                                   : largest;
+        for (column->scale = 1; is_rate && largest * column->scale >= 999.5 &&
+                                thousands + 1 < GPB_COUNT_OF(prefixes); thousands++)
+            column->scale /= 1e3;
+        strcpy(column->head, prefixes[thousands]);
+        strcat(column->head, column->name);
+    }
+}
+
 static void gpb_choose_rates(gpb_table *table)
 {
     static const char *const bytes[] = {"GB/s", "MB/s", "kB/s"};
@@ -7193,6 +7401,22 @@ static void gpb_format_part(double part, const char *unit, int most_decimals, ch
     strcat(text, unit);
 }
 
+/* Whole numbers as they are, others with three digits. */
+static void gpb_format_counter(double value, char *text)
+{
+    double magnitude = value < 0 ? -value : value;
+    text[0] = '-';
+    if (magnitude >= 1e15)
+        snprintf(text + 1, 60, "%.3g", magnitude);
+    else if (magnitude - (double)(uint64_t)magnitude == 0)
+        snprintf(text + 1, 60, "%.0f", magnitude);
+    else
+        gpb_format_part(magnitude, "", 15, text + 1);
+    gpb_use_point(text);
+    if (!(value < 0))
+        memmove(text, text + 1, strlen(text));
+}
+
 /* A measured number; "" where there is none. */
 static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int cell, char *text)
 {
@@ -7211,6 +7435,10 @@ static void gpb_measure_text(const gpb_table *table, const gpb_line *line, int c
         gpb_format_part(line->tflop_per_s * table->tflop_scale, "", 15, text);
     else if (cell == GPB_CELL_PEAK && line->share > 0)
         gpb_format_part(100 * line->share, "%", 15, text);
+    else if (cell >= GPB_CELL_COUNTERS && cell < GPB_CELL_P95 &&
+             (line->has_counters >> (cell - GPB_CELL_COUNTERS) & 1u))
+        gpb_format_counter(line->counters[cell - GPB_CELL_COUNTERS] *
+                           table->counters[cell - GPB_CELL_COUNTERS].scale, text);
 }
 
 /* What stands in a line's cell; room holds GPB_FLAGS_MOST bytes. */
@@ -7252,6 +7480,8 @@ static const char *gpb_base_name(const gpb_line *lines, size_t count)
 static const char *gpb_head(const gpb_table *table, const gpb_line *lines, size_t count, int cell,
                             char *room)
 {
+    if (cell >= GPB_CELL_COUNTERS && cell < GPB_CELL_P95)
+        return table->counters[cell - GPB_CELL_COUNTERS].head;
     switch (cell) {
     case GPB_CELL_MEDIAN: return "median";
     case GPB_CELL_SPREAD: return table->many_runs ? "range" : "ci95";
@@ -7387,11 +7617,14 @@ static void gpb_gather_lines(const gpubench *bench, gpb_table *table)
     for (i = 0; i < rows; i++)
         sorted[i] = gpb_name_row(&bench->rows[i]);
     qsort(sorted, rows, sizeof *sorted, gpb_compare_rows);
+    gpb_find_counters(bench, table);
     for (first = 0; first < rows; first = end) {
         for (end = first + 1; end < rows; end++)
             if (strcmp(sorted[first].names, sorted[end].names) != 0)
                 break;
         table->lines[table->count] = gpb_summarize(sorted + first, end - first, values);
+        gpb_summarize_counters(table, sorted + first, end - first, values,
+                               &table->lines[table->count]);
         table->lines[table->count++].rank = gpb_rank_of(bench, sorted[first].row);
         for (i = first + 1; i < end; i++)
             free(sorted[i].names); /* the first one's are the line's now */
@@ -7463,6 +7696,7 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     gpb_judge_all(&table);
     gpb_note_differences(&table);
     gpb_choose_rates(&table);
+    gpb_choose_counter_units(&table);
     gpb_find_common_flags(&table);
     gpb_sort_lines(&table, bench->settings.sort);
     gpb_fit_table(&table, columns);
@@ -8424,7 +8658,7 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
     free(made);
 }
 
-/* A case of a sweep asks; without an answer it fails, with the first reason. */
+/* A case of a sweep asks; without an answer it fails. */
 static const char *gpb_find_place(gpubench *bench, const char *name)
 {
     const gpb_item *item = bench->current ? bench->current->item : NULL;
@@ -8434,8 +8668,8 @@ static const char *gpb_find_place(gpubench *bench, const char *name)
             return item->places[i].value;
     if (!item)
         gpubench_usage_error(bench, "axis '%s' is asked for outside a case's setup", name);
-    else if (!bench->current->misused++)
-        gpubench_fail(bench, GPUBENCH_FAILED, "has no axis '%s'", name);
+    else
+        gpb_misuse(bench, "has no axis '%s'", name);
     return NULL;
 }
 
@@ -8452,12 +8686,10 @@ int64_t gpubench_axis_number(gpubench *bench, const char *name)
     uint64_t number = 0;
     if (!value)
         return 0;
-    if ((gpubench_parse_count(value + is_negative, &number) != 0 || number > INT64_MAX) &&
-        !bench->current->misused++)
-        gpubench_fail(bench, GPUBENCH_FAILED, "axis '%s' is '%s', and wants a whole number", name,
-                      value);
-    if (bench->current->misused)
+    if (gpubench_parse_count(value + is_negative, &number) != 0 || number > INT64_MAX) {
+        gpb_misuse(bench, "axis '%s' is '%s', and wants a whole number", name, value);
         return 0;
+    }
     return is_negative ? -(int64_t)number : (int64_t)number;
 }
 

@@ -52,6 +52,7 @@ void gpubench_trace(gpubench *bench);
  *   CUPTI             kernels, copies, memsets, calls
  *   occupancy         how many blocks of a kernel a multiprocessor holds
  *   a case's summary  events by name, busy and idle time
+ *   findings          what the numbers of a case say
  *   the table         --kernels
  *   CSV               --kernels-csv
  *   the timeline      --trace
@@ -196,6 +197,12 @@ static gpt_event *gpt_add(int kind, const char *name)
 static const char *gpt_name(const gpt_event *event)
 {
     return event->name < gpt.name_count ? gpt.names[event->name] : "";
+}
+
+/* Blocks of a grid, threads of a block. */
+static double gpt_count_of(const unsigned *three)
+{
+    return (double)three[0] * three[1] * three[2];
 }
 
 static int gpt_is_device_work(const gpt_event *event)
@@ -597,11 +604,6 @@ static const char *gpt_limit_name(unsigned limits)
     return limits & OCC_LIMIT_BLOCKS ? "blocks" : "barriers";
 }
 
-static double gpt_count_of(const unsigned *three)
-{
-    return (double)three[0] * three[1] * three[2];
-}
-
 /* Theoretical: warps that fit a multiprocessor, over those that it can hold (the
  * toolkit's own calculator, cuda_occupancy.h). */
 static void gpt_find_occupancy(gpt_group *group)
@@ -816,6 +818,90 @@ static void gpt_format_three(char *text, size_t bytes, const unsigned *three, in
         snprintf(text, bytes, "%u", three[0]);
 }
 
+/* ==== findings ============================================================ */
+
+static double gpt_timed_number(const gpubench *bench, const gpubench_case *one, const char *column)
+{
+    double value;
+    return gpubench_parse_number(gpt_timed(bench, one, column), &value) == 0 ? value : 0;
+}
+
+/* How many kernels are shorter than ns. */
+static uint64_t gpt_count_shorter(double ns)
+{
+    uint64_t shorter = 0;
+    size_t i;
+    for (i = 0; i < gpt.count; i++)
+        shorter += gpt.events[i].kind == GPT_KERNEL &&
+                   (double)(gpt.events[i].end_ns - gpt.events[i].start_ns) < ns;
+    return shorter;
+}
+
+static uint64_t gpt_time_of_kind(const gpt_summary *summary, int kind)
+{
+    uint64_t ns = 0;
+    size_t i;
+    for (i = 0; i < summary->count; i++)
+        ns += summary->groups[i].first->kind == kind ? summary->groups[i].total_ns : 0;
+    return ns;
+}
+
+/* What the whole run says. Thresholds are where the remedy would gain a tenth or more. */
+static void gpt_print_findings_of_run(const gpubench *bench, const gpubench_case *one,
+                                      const gpt_summary *summary)
+{
+    double timed_us = gpt_timed_number(bench, one, "median_us");
+    double host_us = gpt_timed_number(bench, one, "host_us");
+    double empty_us = gpt_timed_number(bench, one, "overhead_us");
+    double span = (double)summary->span_ns, busy = (double)summary->busy_ns;
+    double copies = (double)gpt_time_of_kind(summary, GPT_COPY);
+    uint64_t shorter = gpt_count_shorter(1e3 * empty_us);
+    if (timed_us > 0 && host_us > 1.5 * timed_us && summary->launches > 1)
+        fprintf(gpt.table, "  launch-bound: from an idle device the host needs %.1f us for what the "
+                "device does in %.1f; a graph is launched at once (--mode graph)\n", host_us, timed_us);
+    if (shorter > 4 && 2 * shorter > summary->launches)
+        fprintf(gpt.table, "  many small kernels: %llu of %llu are shorter than an empty launch's "
+                "%.1f us; fused, or in a graph, they cost less\n", (unsigned long long)shorter,
+                (unsigned long long)summary->launches, empty_us);
+    if (span > 0 && busy < 0.9 * span)
+        fprintf(gpt.table, "  waiting: nothing ran for %.1f of %.1f us, though all was enqueued: "
+                "streams that wait for each other, for the host, or for memory\n",
+                (span - busy) / 1e3, span / 1e3);
+    if (copies > 0.1 * (double)summary->total_ns)
+        fprintf(gpt.table, "  copying: %.1f us, %.0f %% of all work\n", copies / 1e3,
+                100 * copies / (double)summary->total_ns);
+    if (strstr(gpt_timed(bench, one, "flags"), "ungated"))
+        fprintf(gpt.table, "  synchronizing: the run waits for the device inside, so that nothing "
+                "can be enqueued behind it meanwhile\n");
+}
+
+/* Of a kernel that does a fifth of the work or more and leaves most of the device empty. */
+static void gpt_print_findings_of_kernel(const gpt_summary *summary, const gpt_group *group)
+{
+    double share = (double)group->total_ns / (double)summary->total_ns;
+    if (group->first->kind != GPT_KERNEL || share < 0.2 || group->waves <= 0)
+        return;
+    if (group->waves < 0.5)
+        fprintf(gpt.table, "  a small grid: %.60s (%.0f %%) has %.0f blocks, which fill %.2f of what "
+                "the device holds at once\n", gpt_name(group->first), 100 * share,
+                gpt_count_of(group->first->grid), group->waves);
+    else if (group->waves > 1 && group->waves < 1.5)
+        fprintf(gpt.table, "  a short last wave: %.60s (%.0f %%) needs %.2f waves, so the device is "
+                "partly empty in every second one\n", gpt_name(group->first), 100 * share,
+                group->waves);
+}
+
+static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
+                               const gpt_summary *summary)
+{
+    size_t i;
+    if (!gpt.on_gpu || summary->total_ns == 0)
+        return;
+    gpt_print_findings_of_run(bench, one, summary);
+    for (i = 0; i < summary->count; i++)
+        gpt_print_findings_of_kernel(summary, &summary->groups[i]);
+}
+
 /* ==== the table =========================================================== */
 
 enum { GPT_TOP = 20 };
@@ -893,6 +979,7 @@ static void gpt_print_summary(const gpubench *bench, const gpubench_case *one,
         gpt_print_group(one, summary, &summary->groups[i]);
     if (summary->count > GPT_TOP)
         fprintf(gpt.table, "  and %zu more (--kernels-csv has all)\n", summary->count - GPT_TOP);
+    gpt_print_findings(bench, one, summary);
 }
 
 /* ==== CSV ================================================================= */

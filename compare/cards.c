@@ -20,7 +20,7 @@ static bool take_row(struct cards_result *out, const struct settings *settings,
                      const struct row *row)
 {
     const struct metric *metric = settings->metric;
-    if (row->status != STATUS_OK || (metric->bigger_is_better && isnan(row->value)))
+    if (row->status != STATUS_OK || (!metric->is_time && isnan(row->value)))
         return false;
     if (!(row->value > 0.0) || isinf(row->value)) {
         out->invalid = out->invalid ? out->invalid : row;

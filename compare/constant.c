@@ -180,8 +180,10 @@ bool find_constants(struct constants *constants, const struct catalogue *catalog
 double value_without_constant(const struct metric *metric, const struct row *row)
 {
     double shift = (double)row->shift_us;
-    if (!metric->bigger_is_better)
+    if (metric->is_time)
         return row->value - shift;
+    if (!metric->bigger_is_better) /* a counter that is no rate */
+        return row->value;
     /* A throughput is work over the median. */
     double time = (double)row->time_us;
     return shift == 0.0 || isnan(time) ? row->value : row->value * time / (time - shift);

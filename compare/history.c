@@ -17,7 +17,7 @@ static bool is_usable(struct gathering *gathering, const struct row *row)
 {
     const struct metric *metric = gathering->settings->metric;
     struct history *history = gathering->history;
-    if (row->status != STATUS_OK || (metric->bigger_is_better && isnan(row->value)))
+    if (row->status != STATUS_OK || (!metric->is_time && isnan(row->value)))
         return false;
     if (!(row->value > 0.0) || isinf(row->value)) {
         history->invalid = history->invalid ? history->invalid : row;

@@ -275,6 +275,14 @@ static bool keep_oldest(const struct catalogue *catalogue, struct results *basel
     return true;
 }
 
+/* A name that no column has was taken for a counter of the cases'. */
+static int refuse_metric(const struct metric *metric)
+{
+    fprintf(stderr, "gpubench-compare: --metric: '%.100s' is none of %s, and no row has a counter of that name\n",
+            metric->column, metric_names());
+    return EXIT_CANNOT_JUDGE;
+}
+
 struct written_kernels {
     const struct kernels *kernels;
     size_t limit;
@@ -320,6 +328,9 @@ static int load_and_run(const struct options *options, const struct settings *se
         status = refuse(error);
     else if (options->oldest && !keep_oldest(&catalogue, &baseline))
         status = refuse("not enough memory");
+    else if (settings->metric->is_counter && results_lack_metric(&baseline) &&
+             (current.count == 0 || results_lack_metric(&current)))
+        status = refuse_metric(settings->metric);
     else if (options->mode == MODE_CHECK)
         status = EXIT_FINE;
     else

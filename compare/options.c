@@ -185,8 +185,11 @@ static bool take_limit(struct parsing *parsing, const char *text)
 static bool take_metric(struct parsing *parsing, const char *text)
 {
     parsing->options->settings.metric = find_metric(text);
-    return parsing->options->settings.metric ||
-           fail(parsing, "--metric: '%.100s' is none of %s", text, metric_names());
+    if (!parsing->options->settings.metric) { /* whether there is one, the files say */
+        parsing->options->counter = counter_metric(text);
+        parsing->options->settings.metric = &parsing->options->counter;
+    }
+    return true;
 }
 
 static bool take_text(struct parsing *parsing, enum option option, const char *text, const char **out)
@@ -404,8 +407,9 @@ static const char option_lines[] =
     "  --threshold PERCENT     for a baseline of a single run (5)\n"
     "  --screen PERCENT        what is inconclusive and at most this much worse passes: for\n"
     "                          what is in front of a race of the rest\n"
-    "  --metric COLUMN         median_us (default), min_us, mean_us, p95_us,\n"
-    "                          gb_per_s, tflop_per_s\n"
+    "  --metric NAME           median_us (default), min_us, mean_us, p95_us,\n"
+    "                          gb_per_s, tflop_per_s, or a counter of the cases'\n"
+    "                          own: more of NAME/s is better, of others less\n"
     "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
     "  --subset                cases may be missing in current\n"
     "  --oldest                judge against the oldest campaign of each case only\n"

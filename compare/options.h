@@ -22,6 +22,7 @@ struct options {
     struct paths baseline; /* the only side of --variants and --self */
     struct paths current;
     struct settings settings; /* without its filter */
+    struct metric counter;    /* what the settings' metric is if it is no column */
     const char *filter;       /* NULL takes every case */
     enum format format;
     struct listing listing;

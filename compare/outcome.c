@@ -98,7 +98,7 @@ static enum outcome blame(struct problem *problem, const struct row *row, bool i
 static enum outcome outcome_of_values(const struct metric *metric, struct row_span baseline,
                                       struct row_span current, struct problem *problem)
 {
-    if (metric->bigger_is_better && lacks_metric(baseline) && lacks_metric(current))
+    if (!metric->is_time && lacks_metric(baseline) && lacks_metric(current))
         return OUTCOME_NOT_APPLICABLE;
     const struct row *invalid = first_invalid(baseline);
     if (invalid)
@@ -133,7 +133,7 @@ enum outcome outcome_of(const struct metric *metric, struct row_span baseline, s
     /* A case on one side only is no news where its value cannot be. */
     if (!in_baseline || current_ok == 0) {
         struct row_span only = in_baseline ? baseline : current;
-        const struct row *invalid = metric->bigger_is_better && lacks_metric(only) ? NULL : first_invalid(only);
+        const struct row *invalid = !metric->is_time && lacks_metric(only) ? NULL : first_invalid(only);
         if (invalid)
             return blame(problem, invalid, in_baseline, OUTCOME_INVALID);
     }

@@ -21,8 +21,12 @@ const char *const provenance_column_names[PROVENANCE_COLUMNS] = {"uuid", "driver
 const char *const flush_mode_names[FLUSH_MODES] = {"cold", "dirty", "graph", "dirty-graph"};
 
 static const struct metric metrics[] = {
-    {"median_us", "us", false}, {"min_us", "us", false},     {"mean_us", "us", false},
-    {"p95_us", "us", false},    {"gb_per_s", "GB/s", true}, {"tflop_per_s", "TFLOP/s", true},
+    {.column = "median_us", .unit = "us", .is_time = true},
+    {.column = "min_us", .unit = "us", .is_time = true},
+    {.column = "mean_us", .unit = "us", .is_time = true},
+    {.column = "p95_us", .unit = "us", .is_time = true},
+    {.column = "gb_per_s", .unit = "GB/s", .bigger_is_better = true},
+    {.column = "tflop_per_s", .unit = "TFLOP/s", .bigger_is_better = true},
 };
 
 const struct metric *find_metric(const char *column)
@@ -36,6 +40,20 @@ const struct metric *find_metric(const char *column)
 const char *metric_names(void)
 {
     return "median_us min_us mean_us p95_us gb_per_s tflop_per_s";
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t size = strlen(name);
+    size_t end_size = strlen(end);
+    return size >= end_size && strcmp(name + size - end_size, end) == 0;
+}
+
+struct metric counter_metric(const char *name)
+{
+    bool is_rate = ends_with(name, "/s");
+    return (struct metric){
+        .column = name, .unit = is_rate ? name : "", .bigger_is_better = is_rate, .is_counter = true};
 }
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
@@ -93,6 +111,7 @@ static bool need_column(struct loading *loading, const char *name, int *index)
 static bool find_columns(struct loading *loading)
 {
     struct columns *c = &loading->columns;
+    const struct metric *metric = loading->catalogue->metric;
     for (int part = 0; part < KEY_PARTS; part++)
         if (!need_column(loading, key_column_names[part], &c->key[part]))
             return false;
@@ -106,17 +125,11 @@ static bool find_columns(struct loading *loading)
     c->flops = csv_column(&loading->reader, "flops");
     c->time = csv_column(&loading->reader, "median_us");
     c->overhead = csv_column(&loading->reader, "overhead_us");
+    c->metric = csv_column(&loading->reader, "counters"); /* the metric's own, unless it is one of these */
     return need_column(loading, "schema", &c->schema) && need_column(loading, "campaign", &c->campaign) &&
            need_column(loading, "run", &c->run) && need_column(loading, "status", &c->status) &&
            need_column(loading, "device", &c->device) &&
-           need_column(loading, loading->catalogue->metric->column, &c->metric);
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t size = strlen(name);
-    size_t end_size = strlen(end);
-    return size >= end_size && strcmp(name + size - end_size, end) == 0;
+           (metric->is_counter || need_column(loading, metric->column, &c->metric));
 }
 
 /* A unit is part of a column's name; the few numbers without one are listed. */
@@ -354,6 +367,36 @@ static bool read_float(struct loading *loading, int column, float *out)
     return true;
 }
 
+/* Of NAME=VALUE, separated by blanks, the value of that name; NAN without it. */
+static bool read_counter(struct loading *loading, const char *name, double *out)
+{
+    static char none[] = "";
+    size_t size = strlen(name);
+    int column = loading->columns.metric;
+    char *at = column < 0 ? none : loading->reader.fields[column];
+    while (strncmp(at, name, size) != 0 || at[size] != '=') {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+        if (*at == '\0') {
+            *out = NAN;
+            return true;
+        }
+    }
+    char *end = at + strcspn(at, " ");
+    char behind = *end;
+    *end = '\0';
+    bool read = parse_decimal(at + size + 1, out);
+    *end = behind;
+    return read || fail_field(loading, column, "has a counter that is no decimal number with a point");
+}
+
+static bool read_metric(struct loading *loading, struct row *row)
+{
+    const struct metric *metric = loading->catalogue->metric;
+    return metric->is_counter ? read_counter(loading, metric->column, &row->value)
+                              : read_number(loading, loading->columns.metric, &row->value);
+}
+
 /* The median, which is the usual metric. */
 static bool read_time(struct loading *loading, struct row *row)
 {
@@ -431,7 +474,7 @@ static bool read_row(struct loading *loading, struct row *row)
     row->throttled = c->flags >= 0 && names_a_throttle(field(loading, c->flags));
     return check_line(loading) && read_schema(loading) && read_case(loading, &row->case_id) &&
            read_status(loading, &row->status) && read_origin(loading, row) &&
-           read_number(loading, c->metric, &row->value) && read_number(loading, c->bytes, &row->bytes) &&
+           read_metric(loading, row) && read_number(loading, c->bytes, &row->bytes) &&
            read_number(loading, c->flops, &row->flops) && read_time(loading, row) &&
            read_float(loading, c->overhead, &row->overhead_us) &&
            (row->status != STATUS_OK || check_numbers(loading));
@@ -591,6 +634,17 @@ bool results_load_bytes(struct results *results, struct catalogue *catalogue, co
     bool complete = load_opened(&loading, csv_open_bytes(&loading.reader, *path, bytes, size));
     count_most_rows(results);
     return complete;
+}
+
+bool results_lack_metric(const struct results *results)
+{
+    size_t ok = 0;
+    for (size_t i = 0; i < results->count; i++) {
+        if (!isnan(results->rows[i].value))
+            return false;
+        ok += results->rows[i].status == STATUS_OK;
+    }
+    return ok > 0;
 }
 
 const char *provenance_only_in(const struct results *current, const struct results *baseline,

@@ -22,13 +22,18 @@ enum key_part { KEY_SUITE, KEY_CASE, KEY_VARIANT, KEY_BACKEND, KEY_DTYPE, KEY_PA
 extern const char *const key_column_names[KEY_PARTS];
 
 struct metric {
-    const char *column;
+    const char *column; /* or the name of a counter, which stands in the column counters */
     const char *unit;
-    bool bigger_is_better; /* such a metric may be empty: it does not apply */
+    bool bigger_is_better;
+    bool is_time;    /* any other may be empty: it does not apply */
+    bool is_counter; /* a number of the case's own; what ends with /s is a rate */
 };
 
-/* NULL when there is no such metric. */
+/* NULL when no column is such a metric. */
 const struct metric *find_metric(const char *column);
+
+/* The metric of that name which cases may have. Keeps name. */
+struct metric counter_metric(const char *name);
 
 /* The names of all metrics, separated by blanks. */
 const char *metric_names(void);
@@ -137,6 +142,9 @@ bool results_load(struct results *results, struct catalogue *catalogue, const ch
 /* The same for one file whose bytes are in memory. */
 bool results_load_bytes(struct results *results, struct catalogue *catalogue, const char *const *path,
                         const char *bytes, size_t size, char error[results_error_capacity]);
+
+/* Are there rows that are ok, and has none of all a value of the metric? */
+bool results_lack_metric(const struct results *results);
 
 /* A value of that column that current has and baseline has not, or NULL. A
  * side without any value says nothing. */

@@ -17,7 +17,7 @@ format:   ## lay out every C, C++ and CUDA file as .clang-format says
 # Built in a copy of the tree, where everything counts the lines that run. The tests
 # of the header and of compare; what ends by a signal counts nothing.
 COVERAGE := build/coverage
-COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_cuda_path $(COMPARE_TESTS)
+COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(CUDA_PROGRAMS) $(COMPARE_TESTS)
 coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at least 90 %
 	@rm -rf $(COVERAGE)
 	@mkdir -p $(COVERAGE)

@@ -6,7 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint em
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks backend sweep
+HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks backend sweep \
+  counters
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -18,8 +19,10 @@ SHAPE_loss := n=5 v=301
 SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
+# Its CUDA half, on a substitute for the CUDA runtime.
+CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
-  $(TESTS)/test_cuda_path $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
+  $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -129,7 +132,7 @@ $(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(TESTS)/test_cuda_path: tests/header/test_cuda_path.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
+$(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
 	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
@@ -183,7 +186,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
+	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)

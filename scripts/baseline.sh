@@ -23,7 +23,7 @@ judge_against_oldest() {
              "(REASON=\"why\" records it; the rows are in $measured)" >&2
         exit 1
     fi
-    campaign=$(awk -v name=campaign -f scripts/fields.awk -f scripts/values.awk "$measured" | tr '\n' ' ')
+    campaign=$(sh scripts/csv.sh values name=campaign "$measured" | tr '\n' ' ')
     printf '%s %s\n' "$campaign" "$REASON" >> "$folder/$suite.reasons.txt"
 }
 

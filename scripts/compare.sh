@@ -16,7 +16,7 @@ keys=results/$suite-screened.txt
 found=results/$suite-found.csv
 limit=0.02 # of the screen
 
-values() { awk -v name="$1" -f scripts/fields.awk -f scripts/values.awk "$2"; }
+values() { sh scripts/csv.sh values name="$1" "$2"; }
 
 # The settings that all baselines of the suite were measured with, one a line, if
 # they agree: which device this is shows only in the rows.
@@ -68,8 +68,8 @@ case " $* " in
 *) subset= ;;
 esac
 build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || true
-awk -v limit="$limit" -f scripts/fields.awk -f scripts/screened.awk "$found" > "$keys"
-rev=$(awk -f scripts/fields.awk -f scripts/newest-revision.awk "$baseline")
+sh scripts/csv.sh screened limit="$limit" "$found" > "$keys"
+rev=$(sh scripts/csv.sh newest-revision "$baseline")
 case $rev in
 '' | *-dirty) rev= ;; # nothing that could be built again
 esac
@@ -92,12 +92,12 @@ if [ -n "$race" ]; then
     sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
     # What else the first measurement found is not forgotten.
-    awk -v subset="$subset" -f scripts/fields.awk -f scripts/others.awk "$found" || status=1
+    sh scripts/csv.sh others subset="$subset" "$found" || status=1
     exit "$status"
 fi
 [ "$first" -eq 1 ] || exit 0
-lines=$(awk -f scripts/fields.awk -f scripts/slower.awk "$found")
-labels=$(awk -v labels=1 -f scripts/fields.awk -f scripts/slower.awk "$found")
+lines=$(sh scripts/csv.sh slower "$found")
+labels=$(sh scripts/csv.sh slower labels=1 "$found")
 [ -n "$lines" ] || exit 1 # missing, or no longer ok: measuring again would not help
 
 # The slower cases are among those that the caller's own filter takes.
@@ -118,10 +118,10 @@ status=0
 build/gpubench-compare --filter "$labels" "$baseline" "$again" || status=$?
 if [ "$status" -eq 2 ]; then # gone, all of them: nothing to judge, and no good news
     build/gpubench-compare --filter "$labels" --format csv "$baseline" "$again" > "$found" 2> /dev/null || true
-    awk -f scripts/fields.awk -f scripts/others.awk "$found" || exit 1
+    sh scripts/csv.sh others "$found" || exit 1
 fi
 [ "$status" -eq 0 ] || exit "$status"
 # What else the first measurement found is not forgotten.
 status=0
-awk -v subset="$subset" -f scripts/fields.awk -f scripts/others.awk "$found" || status=$?
+sh scripts/csv.sh others subset="$subset" "$found" || status=$?
 exit "$status"

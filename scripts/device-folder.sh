@@ -4,7 +4,7 @@
 # and digits a dash. Status 2 if the file names none, or more than one.
 set -eu
 here=$(dirname "$0")
-names=$(awk -v name=device -f "$here/fields.awk" -f "$here/values.awk" "$1")
+names=$(sh "$here/csv.sh" values name=device "$1")
 if [ -z "$names" ] || [ "$(printf '%s\n' "$names" | wc -l)" -ne 1 ]; then
     echo "$1: one device expected, found: ${names:-none}" >&2
     exit 2

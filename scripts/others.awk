@@ -1,15 +1,10 @@
-# others.awk - with fields.awk: names the cases that gpubench-compare --format csv
-# calls missing (unless `subset` is set) or not ok, and ends with 1 if there are any.
+# others.awk - with csv.awk: names the cases that gpubench-compare --format csv calls
+# missing (unless `subset` is set) or not ok, and ends with 1 if there are any.
 
-NR == 1 { find_columns($0, column); next }
-
-{
-    split_csv($0, field)
-    verdict = field[column["verdict"]]
-    if (verdict != "not ok" && (verdict != "missing" || subset != "")) next
-    printf "still %s: %s %s %s %s %s\n", verdict, field[column["case"]], field[column["variant"]],
-           field[column["dtype"]], field[column["params"]], field[column["mode"]]
-    failed = 1
+value("verdict") == "not ok" || (value("verdict") == "missing" && subset == "") {
+    printf "still %s: %s %s %s %s %s\n", value("verdict"), value("case"), value("variant"),
+           value("dtype"), value("params"), value("mode")
+    found = 1
 }
 
-END { exit failed }
+END { exit failed ? 2 : found }

@@ -77,7 +77,7 @@ baseline_revision() {
     [ -n "$folder" ] || refuse "$program does not measure, so its baseline is not known; $instead"
     baseline=$folder/$suite.csv
     [ -e "$baseline" ] || refuse "no baseline of this device: $baseline is missing; $instead"
-    rev=$(awk -f scripts/fields.awk -f scripts/newest-revision.awk "$baseline")
+    rev=$(sh scripts/csv.sh newest-revision "$baseline")
     case $rev in
     '') refuse "$baseline names no revision; $instead" ;;
     *-dirty) refuse "$baseline was measured on ${rev%-dirty} with changes," \

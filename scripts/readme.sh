@@ -14,9 +14,19 @@ files_of() { # files_of FOLDER/: the suites' baselines, then PyTorch's
     done
 }
 
+table() { # table NAME FILE...: scripts/tables/NAME.awk on their rows
+    name=$1
+    shift
+    awk -f compare/csv.awk -f compare/numbers.awk -f "scripts/tables/$name.awk" "$@"
+}
+
 against() { # against CASES FOLDER/: the cases beside PyTorch and the ceilings
-    # shellcheck disable=SC2046
-    awk -f scripts/median.awk -f scripts/speed_of_light.awk "$1" $(files_of "$2")
+    awk -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/speed_of_light.awk $(files_of "$2")
+}
+
+parts_of() { # parts_of FILE: through the lines that the plots are made from
+    awk -f compare/csv.awk -f compare/numbers.awk -f compare/plots/points.awk "$1" | LC_ALL=C sort | cut -f 2- |
+        awk -f compare/numbers.awk -f compare/plots/parts.awk -f scripts/tables/parts.awk
 }
 
 # From the overview to each shape.
@@ -27,16 +37,15 @@ device_tables() {
     printf '\nMedians over the process runs, in microseconds, mode cold. How they were\n'
     printf 'measured and what the columns mean: [docs/compare.md](../../docs/compare.md).\n'
     printf '\n## Each operation at its largest shape\n\n'
-    awk -f scripts/median.awk -f scripts/largest.awk "$folder"*.csv
+    table largest "$folder"*.csv
     printf '\n## Against PyTorch and what the device can do\n\n'
     against scripts/speed_of_light.txt "$folder"
     printf '\n## The parts of a block against the whole (variant `best`)\n\n'
-    awk -f scripts/median.awk -f scripts/parts.awk "$folder"block.csv
+    parts_of "$folder"block.csv
     printf '\n## What the medians are of\n\n'
-    # shellcheck disable=SC2046
-    awk -f scripts/runs.awk $(files_of "$folder")
+    table runs $(files_of "$folder")
     printf '\n## The same code against itself\n\n'
-    sh scripts/self_table.sh "$folder"*.csv
+    sh scripts/tables/self.sh "$folder"*.csv
     printf '\n# Every shape and variant\n'
     for file in $(files_of "$folder"); do
         case $file in
@@ -44,7 +53,7 @@ device_tables() {
         *) by= ;;
         esac
         printf '\n## %s%s\n\n' "$(basename "$file" .csv)" "$by"
-        awk -f scripts/median.awk -f scripts/tables.awk "$file"
+        table variants "$file"
     done
 }
 

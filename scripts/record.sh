@@ -22,13 +22,32 @@ prepare() {
     rm -f "$1"
 }
 
+# added_columns MEASURED BASELINE: those that a newer version of gpubench.h writes
+# behind the baseline's, each with a comma in front. Status 1 if they differ otherwise.
+added_columns() {
+    measured_header=$(head -1 "$1") baseline_header=$(head -1 "$2")
+    case $measured_header, in
+    "$baseline_header",*) printf '%s' "${measured_header#"$baseline_header"}" ;;
+    *) return 1 ;;
+    esac
+}
+
 # refuse_other_columns MEASURED BASELINE: ends with status 2 if the baseline is
 # there and its columns are others.
 refuse_other_columns() {
-    if [ -e "$2" ] && [ "$(head -1 "$2")" != "$(head -1 "$1")" ]; then
+    if [ -e "$2" ] && ! added_columns "$1" "$2" > /dev/null; then
         echo "$2 has other columns than $1: move it away to start anew" >&2
         exit 2
     fi
+}
+
+# widened FILE COLUMNS: prints the file with these columns more, empty. A line whose
+# quotes are not closed goes on in the next one.
+widened() {
+    awk -v columns="$2" '
+        BEGIN { empty = columns; gsub(/[^,]/, "", empty) }
+        { end = sub(/\r$/, "") ? "\r" : ""; quotes += gsub(/"/, "\"") }
+        { print $0 (quotes % 2 ? "" : NR == 1 ? columns : empty) end }' "$1"
 }
 
 # refuse_unreadable FILE: ends with status 2 if rows behind the file's last line
@@ -48,7 +67,7 @@ refuse_unreadable() {
 # refuse_unverified MEASURED: ends with status 2 if nobody looked at what a row of it
 # computed (--no-verify): how fast a wrong result comes is nothing to compare with.
 refuse_unverified() {
-    if awk -v name=flags -f scripts/fields.awk -f scripts/values.awk "$1" | grep -qw unverified; then
+    if sh scripts/csv.sh values name=flags "$1" | grep -qw unverified; then
         echo "$1: rows that nobody verified (--no-verify) are no baseline; nothing is appended" >&2
         exit 2
     fi
@@ -62,7 +81,8 @@ append() {
     mkdir -p "$(dirname "$2")"
     if [ -e "$2" ]; then
         refuse_unreadable "$2"
-        { cat "$2"; tail -n +2 "$1"; } > "$2.new"
+        added=$(added_columns "$1" "$2")
+        { widened "$2" "$added"; tail -n +2 "$1"; } > "$2.new"
     else
         cp "$1" "$2.new"
     fi

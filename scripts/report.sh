@@ -80,8 +80,8 @@ run_tool() {
 
 verdict_tables() { # verdict_tables PART
     awk -v part="$1" -v needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high
-        smallest_change baseline_runs current_runs' -f "$plots/csv.awk" \
-        -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
+        smallest_change baseline_runs current_runs' -f "$reader" \
+        -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
 }
 
 # How many rows of the verdicts are so, by an awk condition on `verdict` and `ratio`.
@@ -91,7 +91,7 @@ count_verdicts() {
 $1 { n++ }
 END { print n + 0 }
 AWK
-    awk -v needs='verdict ratio' -f "$plots/csv.awk" -f "$work/count.awk" "$work/verdicts.csv"
+    awk -v needs='verdict ratio' -f "$reader" -f "$work/count.awk" "$work/verdicts.csv"
 }
 
 # What changed comes first in a forest plot; where nothing did, the ten that are
@@ -142,8 +142,8 @@ find_history() {
 print_history() {
     [ -s "$work/history.csv" ] || return 0
     echo '<h2 id="history">history</h2>'
-    awk -v needs="case variant dtype params mode campaign timestamp git level cost_change" -f "$plots/csv.awk" \
-        -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_history.awk" \
+    awk -v needs="case variant dtype params mode campaign timestamp git level cost_change" -f "$reader" \
+        -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_history.awk" \
         "$work/history.csv"
     "$plots/history.sh" -e -s -n 24 -t "$device" "$work/history" "$work/history.csv" 2>/dev/null || return 0
     echo '<div class="plots">'
@@ -170,7 +170,7 @@ has_rows() {
 
 # Whether a file holds rows of the suite.
 holds() {
-    awk -v needs=suite -f "$plots/csv.awk" -f "$scripts/report_holds.awk" "$1"
+    awk -v needs=suite -f "$reader" -f "$scripts/report_holds.awk" "$1"
 }
 
 # One suite's tables and plots, drawn from the files that hold its rows. Its name may
@@ -193,7 +193,7 @@ draw_suite() {
         "$plots/roofline.sh" -e -s -c "$folder/ceilings.csv" "$pictures/roofline-$number" "$@"
     fi
     awk -v anchor="$anchor" -v number="$number" -v pictures="$pictures" -v rooflines=$rooflines \
-        -f "$scripts/report_html.awk" -f "$scripts/report_tables.awk" "$work/points"
+        -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_tables.awk" "$work/points"
 }
 
 anchor() { printf '<li><a href="#%s">%s</a></li>\n' "$1" "$(printf '%s' "$2" | escape)"; }
@@ -240,7 +240,7 @@ HTML
 points "$work/points" "$@"
 device=$(head -n 1 "$work/points" | cut -f 16)
 device_html=$(printf '%s' "$device" | escape)
-awk -f "$scripts/report_html.awk" -f "$scripts/report_suites.awk" "$work/points" >"$work/suites"
+awk -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_suites.awk" "$work/points" >"$work/suites"
 copy_inputs "$@"
 if [ -n "$baseline" ]; then
     judge
@@ -249,7 +249,7 @@ fi
 if [ -x "$tool" ]; then find_history; fi
 print_history >"$work/history.html"
 draw_suites "$@"
-awk -v needs="$result_columns timestamp" -f "$plots/csv.awk" -f "$scripts/report_html.awk" \
+awk -v needs="$result_columns timestamp" -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
     -f "$scripts/report_machine.awk" "$@" >"$work/machine.html"
 print_rest >"$work/rest.html"
 print_page >"$temporary" || die "$page: cannot write it"

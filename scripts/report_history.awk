@@ -1,4 +1,4 @@
-# report_history.awk - with compare/plots/csv.awk and report_case.awk: the changes in
+# report_history.awk - with csv.awk and report_case.awk: the changes in
 # the CSV of gpubench-compare --history as an HTML table, the largest first.
 
 function sitting(    text) {

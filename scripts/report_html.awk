@@ -8,11 +8,6 @@ function html(text) {
     return text
 }
 
-# Four significant digits, as the tables of the README.
-function show(us) {
-    return us == "" ? "" : us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
-}
-
 # What an id may hold, in HTML and behind a # in an address.
 function identifier(text) {
     gsub(/[^A-Za-z0-9._-]+/, "-", text)

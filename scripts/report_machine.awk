@@ -1,4 +1,4 @@
-# report_machine.awk - with compare/plots/csv.awk and report_html.awk: what the rows
+# report_machine.awk - with csv.awk and report_html.awk: what the rows
 # say about the machine and the build, as an HTML table; several values where the
 # rows differ.
 

@@ -1,4 +1,4 @@
-# report_verdicts.awk - with compare/plots/csv.awk and report_case.awk: the CSV of
+# report_verdicts.awk - with csv.awk and report_case.awk: the CSV of
 # gpubench-compare as HTML tables. -v part=changed prints the cases that changed or
 # cannot be right, part=rest what stands at the end of the page: those of which
 # nothing can be said, and those that are as they were.

@@ -18,10 +18,7 @@ status=0
 folder=$(sh scripts/device-folder.sh "$measured")/torch
 rm -rf results/torch
 mkdir results/torch
-# `suite` stands in front of every field that may be quoted.
-awk -F, 'NR == 1 { header = $0; for (i = 1; i <= NF; i++) if ($i == "suite") suite = i; next }
-         !($suite in known) { known[$suite] = 1; print header > ("results/torch/" $suite ".csv") }
-         { print > ("results/torch/" $suite ".csv") }' "$measured"
+sh scripts/csv.sh by_suite folder=results/torch "$measured"
 # All or none: a campaign that lacks suites would look complete.
 for file in results/torch/*.csv; do
     [ -e "$file" ] || exit "$status" # no rows at all

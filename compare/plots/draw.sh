@@ -3,6 +3,8 @@
 # `plots` (this folder) and `usage` before.
 
 export LC_ALL=C
+reader=$plots/../csv.awk
+numbers=$plots/../numbers.awk
 work=
 temporary=
 trap 'rm -rf "$work" "$temporary"' EXIT
@@ -63,7 +65,8 @@ result_columns='schema suite case variant dtype params mode campaign run status 
 points() {
     target=$1
     shift
-    awk -v needs="$result_columns" -f "$plots/csv.awk" -f "$plots/points.awk" "$@" >"$target.new" || exit 2
+    awk -v needs="$result_columns" -f "$reader" -f "$numbers" -f "$plots/points.awk" "$@" \
+        >"$target.new" || exit 2
     sort "$target.new" | cut -f 2- >"$target"
 }
 

@@ -1,38 +1,24 @@
-# parts.awk - with plot.awk, from the lines of points.awk: for each pass, dtype and
-# shape of `block.part` a panel with the parts as a stack beside the whole. The
-# whole forward pass is the one that keeps its activations, as the parts do.
-# Each part is named beside its segment, so that no colour has to be matched.
+# parts.awk - with numbers.awk, from the lines of points.awk: what the parts of a block
+# take, for who shows it: parts_plot.awk as a stack beside the whole, scripts/tables/
+# parts.awk as a table. The passes' shapes and dtypes are groups 1 to `groups`:
+#
+#   pass[g] dtype[g] shape_of[g] mode[g] variant[g] runs[g] heading[g]
+#   part_name[g, 1] to part_name[g, parts[g]], with time[g, i] and launch[g, i], the
+#   overhead of its row; sum[g]; whole[g], "" if it was not measured
+#
+# The whole forward pass is the one that keeps its activations, as the parts do.
 
-BEGIN {
-    FS = "\t"
-    panel_width = 380
-    plot_height = 300
-}
+BEGIN { FS = "\t" }
 
 $8 != "ok" { next }
 
 $2 ~ /\.part$/ {
-    split($6, word, " ")
-    pass = substr(word[1], 6)
-    part = substr(word[2], 6)
-    params = substr($6, length(word[1]) + length(word[2]) + 3)
-    name = pass " " $3 " " params " " $4
-    if (!(name in panel_of)) {
-        panel_of[name] = ++panels
-        panel_name[panels] = name
-        heading[panels] = substr($2, 1, length($2) - 4) pass ", " $3
-        shape_of[panels] = params
-        mode[panels] = $4
-        whole_key[panels] = substr($2, 1, length($2) - 4) pass "\t" $3 "\t" $4 "\t" params "\t" $7
-        variant[panels] = $7
-        device = $16
-        runs[panels] = $14
-    }
-    p = panel_of[name]
-    part_name[p, ++parts[p]] = part
-    time[p, parts[p]] = $11
-    sum[p] += $11
-    if (!(part in place)) place[part] = ++places
+    g = group_of($6, substr($2, 1, length($2) - 4))
+    part_name[g, ++parts[g]] = part
+    time[g, parts[g]] = $11
+    launch[g, parts[g]] = $17
+    sum[g] += $11
+    device = $16
     next
 }
 
@@ -40,71 +26,30 @@ $2 ~ /\.part$/ {
     params = $6
     keeps = sub(/ keep=1$/, "", params)
     key = $2 "\t" $3 "\t" $4 "\t" params "\t" $7
-    if (keeps || !(key in whole)) whole[key] = $11
+    if (keeps || !(key in whole_time)) whole_time[key] = $11
 }
 
-# Segments as rectangles, with a hair between them that any background fills.
-function segment(left, bottom, right, top, fill) {
-    printf "set object rectangle from %s,%.10g to %s,%.10g fc rgb '%s' fs solid 1 noborder\n", left,
-           bottom + highest / 400, right, top - highest / 400, fill > script
-}
-
-# Heights of the parts' names: at the middle of their segments, then apart.
-function spread(p,    i, below, least) {
-    least = 16 * highest / plot_height
-    below = 0
-    for (i = 1; i <= parts[p]; i++) {
-        height[i] = max(below + time[p, i] / 2, i > 1 ? height[i - 1] + least : 0)
-        below += time[p, i]
+# "pass=forward part=up b=1" of `block.` belongs to block.forward of shape b=1; `part` is up.
+function group_of(params, operation,    word, sizes, key, name) {
+    split(params, word, " ")
+    name = substr(word[1], 6)
+    part = substr(word[2], 6)
+    sizes = substr(params, length(word[1]) + length(word[2]) + 3)
+    key = operation name "\t" $3 "\t" $4 "\t" sizes "\t" $7
+    if (!(key in group_by_key)) {
+        group_by_key[key] = ++groups
+        key_of[groups] = key
+        pass[groups] = name
+        heading[groups] = operation name
+        dtype[groups] = $3
+        mode[groups] = $4
+        shape_of[groups] = sizes
+        variant[groups] = $7
+        runs[groups] = $14
     }
-    for (i = parts[p]; i >= 1; i--)
-        height[i] = min(height[i], i < parts[p] ? height[i + 1] - least : highest - least / 2)
-}
-
-function microseconds(us) {
-    return (us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)) " \302\265s"
-}
-
-# Text inside the plot, at its own coordinates: 0 to 10 across, time upwards.
-function put_at(x, us, text, style) {
-    printf "set label %s at %s,%.10g %s noenhanced front font 'sans-serif,11'\n", quote(text), x, us, style > script
-}
-
-function bars(p,    i, below, total) {
-    total = whole[whole_key[p]]
-    if (total) {
-        segment(0.2, 0, 1.5, total, grey)
-        put_at(0.85, total + highest * 0.025, microseconds(total), "center")
-    }
-    spread(p)
-    below = 0
-    for (i = 1; i <= parts[p]; i++) {
-        segment(1.9, below, 3.4, below + time[p, i], colour(place[part_name[p, i]]))
-        printf "set arrow from 3.45,%.10g to 3.95,%.10g nohead lc rgb '%s' lw 0.7\n", below + time[p, i] / 2,
-               height[i], grey > script
-        put_at(4.05, height[i], part_name[p, i], "left")
-        put_at(10, height[i], sprintf("%s  %2.0f %%", microseconds(time[p, i]), 100 * time[p, i] / sum[p]), "right")
-        below += time[p, i]
-    }
-    put_at(2.65, sum[p] + highest * 0.025, microseconds(sum[p]), "center")
-}
-
-function panel(p, left, top) {
-    highest = max(sum[p], whole[whole_key[p]]) * 1.08
-    put(left + 12, top + 16, heading[p], "left", "title")
-    put(left + 12, top + 34, shape_of[p], "left", "text")
-    put(left + 12, top + 52, device, "left", "small")
-    put(left + 12, top + 68, mode[p] ", variant " variant[p] ", " \
-        (runs[p] > 1 ? "medians of " plural(runs[p], "run") : "one run"), "left", "small")
-    frame(left + 62, top + 86, left + panel_width - 12, top + 86 + plot_height)
-    linear_axis("y", highest / 1.08, "s", 1e-6)
-    bars(p)
-    print "set yrange [0:" highest "]\nset xrange [0:10]\nset border 2\nunset logscale x" > script
-    print "set xtics ('whole' 0.85, 'parts' 2.65)\nset grid noxtics noytics" > script
-    print "plot -1 notitle\nunset label\nunset object\nunset arrow" > script
+    return group_by_key[key]
 }
 
 END {
-    if (!panels) { print "no parts of a block" > "/dev/stderr"; exit 2 }
-    draw_panels(panels, panel_width, 86 + plot_height + 34, "parts beside the whole, " device)
+    for (g = 1; g <= groups; g++) whole[g] = whole_time[key_of[g]]
 }

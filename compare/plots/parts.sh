@@ -12,6 +12,7 @@ shift $((OPTIND - 1))
 start "$@"
 shift
 points "$work/points" "$@"
-awk -v folder="$work" -v each="$each" -f "$plots/plot.awk" -f "$plots/parts.awk" "$work/points" ||
+awk -v folder="$work" -v each="$each" -f "$numbers" -f "$plots/plot.awk" -f "$plots/parts.awk" \
+    -f "$plots/parts_plot.awk" "$work/points" ||
     die "$*: nothing to draw"
 draw

@@ -1,37 +1,14 @@
-# points.awk - with csv.awk: suites' results as lines with tabs, one for each case,
+# points.awk - with csv.awk and numbers.awk: suites' results as lines with tabs, one for each case,
 # variant, dtype, shape and mode:
 #
 #   1 a key that sorts shapes by their numbers (cut it off after sorting)
 #   2 suite  3 case  4 dtype  5 mode  6 options  7 params  8 variant  9 status
 #   10 bytes  11 flops  12 median  13 lowest  14 highest, over the runs, of median_us
-#   15 runs  16 flags  17 device
+#   15 runs  16 flags  17 device  18 median of overhead_us
 #
 # Options are the params that are no sizes: those that are not numbers, or only
 # ever 0 and 1. Rows that are not ok have their status and no numbers; a shape
 # that has ok rows too is shown by those.
-
-function median(id,    n, i, j, t, list) {
-    n = count[id]
-    for (i = 1; i <= n; i++) {
-        list[i] = values[id, i]
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-        }
-    }
-    lowest = list[1]
-    highest = list[n]
-    return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
-}
-
-# Numbers inside a shape sort as numbers: b=4 t=128 before b=4 t=1024.
-function padded(text,    out) {
-    out = ""
-    while (match(text, /[0-9]+/)) {
-        out = out substr(text, 1, RSTART - 1) sprintf("%020d", substr(text, RSTART, RLENGTH))
-        text = substr(text, RSTART + RLENGTH)
-    }
-    return out text
-}
 
 # Which of a case's params differ, and which of them hold sizes.
 function learn(name, params,    word, n, i, key, held) {
@@ -82,6 +59,7 @@ value("status") == "ok" {
     values[id, ++count[id]] = us
     bytes[id] = number("bytes", 1)
     flops[id] = number("flops", 1)
+    values[id "\tlaunch", ++count[id "\tlaunch"]] = number("overhead_us", 1)
     run = value("campaign") " " value("run")
     if (!(run in seen_run)) { seen_run[run] = 1; runs++ }
 }
@@ -93,12 +71,13 @@ END {
         id = ids[i]
         split(id, part, "\t")
         numbers = "\t\t\t\t\t0"
+        launch = count[id] ? sprintf("%.10g", median(id "\tlaunch")) : ""
         if (count[id])
             numbers = sprintf("%s\t%s\t%.10g\t%.10g\t%.10g\t%d", bytes[id], flops[id], median(id), lowest,
                               highest, count[id])
-        printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", \
+        printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", \
                padded(part[1] " " part[2] " " part[3] " " part[4] " " part[5] " " part[6]), \
                part[1], part[2], part[3], part[4], options(part[2], part[5]), part[5], part[6], \
-               status[id], numbers, flags[id], device
+               status[id], numbers, flags[id], device, launch
     }
 }

@@ -1,4 +1,4 @@
-# size.awk - with plot.awk, from the lines of points.awk: for each case, dtype,
+# size.awk - with numbers.awk and plot.awk, from the lines of points.awk: for each case, dtype,
 # options and mode a panel of two plots over the shape's size, one line a variant:
 # time, and throughput. The size is operations where there are more than ten a
 # byte, else bytes. Parts of a block have a plot of their own (parts.sh).
@@ -34,13 +34,6 @@ $8 == "ok" && $2 != "block.part" && ($9 > 0 || $10 > 0) {
     if (flops[p, n] > 10 * bytes[p, n]) by_flops[p] = 1
     if (!((p, $6) in shape_seen)) { shape_seen[p, $6] = 1; shapes_in[p]++; one_shape[p] = $6 }
     device = $16
-}
-
-function sort(list, n,    i, j, t) {
-    for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-        }
 }
 
 # The panel's variants, in names[] and their places in the palette, in place[].

@@ -12,6 +12,6 @@ shift $((OPTIND - 1))
 start "$@"
 shift
 points "$work/points" "$@"
-awk -v folder="$work" -v each="$each" -f "$plots/plot.awk" -f "$plots/size.awk" "$work/points" ||
+awk -v folder="$work" -v each="$each" -f "$numbers" -f "$plots/plot.awk" -f "$plots/size.awk" "$work/points" ||
     die "$*: nothing to draw"
 draw

@@ -30,6 +30,7 @@ struct text_row {
     const char *uuid;
     const char *git;
     const char *timestamp;
+    const char *counters;
 };
 
 void add_text(struct text *text, const char *format, ...);

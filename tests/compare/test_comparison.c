@@ -474,6 +474,37 @@ static void throughputs(void **state)
     end(&sides);
 }
 
+/* A case's own number: more of a rate is better, less of a count. */
+static void counters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *old, *new, *metric;
+        enum verdict verdict;
+    } cases[] = {
+        {"rate-less", "steps=5 tokens/s=100", "tokens/s=80", "tokens/s", VERDICT_SLOWER},
+        {"rate-more", "tokens/s=1e2 steps=5", "tokens/s=125", "tokens/s", VERDICT_FASTER},
+        {"count-less", "steps=100 my-steps=1", "my-steps=9 steps=80", "steps", VERDICT_FASTER},
+        {"count-more", "steps=100", "steps=125", "steps", VERDICT_SLOWER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sides sides = begin();
+        for (unsigned run = 0; run < 5; run++) {
+            add_row(&sides.baseline, (struct text_row){.name = cases[i].name, .run = run, .counters = cases[i].old});
+            add_row(&sides.current, (struct text_row){.name = cases[i].name, .run = run, .counters = cases[i].new});
+            add_row(&sides.baseline, (struct text_row){.name = "none", .run = run, .counters = "kernels=3"});
+            add_row(&sides.current, (struct text_row){.name = "none", .run = run});
+        }
+        struct metric metric = counter_metric(cases[i].metric);
+        struct settings settings = usual_settings();
+        settings.metric = &metric;
+        finish_with(&sides, settings);
+        assert_verdict(&sides, cases[i].name, cases[i].verdict);
+        assert_outcome(&sides, "none", OUTCOME_NOT_APPLICABLE);
+        end(&sides);
+    }
+}
+
 /* A suite's verdicts are the same whatever stands beside it. */
 static void suites_are_families_of_their_own(void **state)
 {
@@ -746,6 +777,7 @@ int main(void)
         cmocka_unit_test(modes_are_cases_of_their_own),
         cmocka_unit_test(flushes_are_not_compared),
         cmocka_unit_test(throughputs),
+        cmocka_unit_test(counters),
         cmocka_unit_test(suites_are_families_of_their_own),
         cmocka_unit_test(filters),
         cmocka_unit_test(a_screen),

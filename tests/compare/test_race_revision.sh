@@ -50,8 +50,9 @@ says() { grep -qe "$1" "$log"; }
 mkdir "$work/main"
 cd "$work/main" || exit 2
 git init -q -b trunk .
-mkdir scripts build
+mkdir scripts compare build
 cp "$root"/scripts/*.sh "$root"/scripts/*.awk scripts/
+cp "$root"/compare/*.awk compare/
 cp "$root/build/gpubench-compare" build/
 printf '/build/\n' > .gitignore
 cat > Makefile <<'EOS'

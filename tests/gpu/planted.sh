@@ -53,4 +53,5 @@ measure "$patched" "${PATCHED_RUNS:-3}" $work/patched.csv "$@"
 status=$?
 "$compare" --subset --format csv "$baseline" $work/patched.csv > $work/verdicts.csv
 [ $status -ne 2 ] || exit 2
-awk -F, -v status=$status -f "$(dirname "$0")/planted.awk" $work/patched.csv $work/verdicts.csv
+here=$(dirname "$0")
+awk -v ended=$status -f "$here/../../compare/csv.awk" -f "$here/planted.awk" $work/patched.csv $work/verdicts.csv

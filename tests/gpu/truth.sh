@@ -33,7 +33,7 @@ export LC_ALL
     > "$work/log" 2>&1
 [ -e "$work/rows.csv" ] || give_up "the program measured nothing: $(tail -1 "$work/log")"
 
-set -- file=rows "$work/rows.csv" file=ncu
+set -- "$work/rows.csv"
 run=1
 while [ $run -le "${NCU_RUNS:-5}" ]; do
     "$ncu" --metrics gpu__time_duration.sum --cache-control all --clock-control none \
@@ -41,7 +41,10 @@ while [ $run -le "${NCU_RUNS:-5}" ]; do
         "$program" --profile --quiet --seed $run > "$work/ncu.$run" 2> "$work/log"
     grep -q '^".*truth_' "$work/ncu.$run" ||
         give_up "ncu profiled nothing: $(cat "$work/ncu.$run" "$work/log" | grep -v '^==PROF==' | tail -3)"
-    set -- "$@" "$work/ncu.$run"
+    # Without what ncu and the program say in between.
+    grep '^"' "$work/ncu.$run" > "$work/ncu.$run.csv"
+    set -- "$@" "$work/ncu.$run.csv"
     run=$((run + 1))
 done
-awk -f "$(dirname "$0")/truth.awk" "$@"
+here=$(dirname "$0")
+awk -f "$here/../../compare/csv.awk" -f "$here/../../compare/numbers.awk" -f "$here/truth.awk" "$@"

@@ -11,6 +11,9 @@ TEXTS = "suite case variant backend dtype params mode campaign status flags devi
 def agree(column, value, text):
     if text == "":
         return value is None
+    if column == "counters":
+        return value == {name: float(number) for name, number in
+                         (pair.split("=") for pair in text.split())}
     if column in TEXTS:
         return value == text
     return type(value) in (int, float) and value == (int(text) if text.isdigit() else float(text))

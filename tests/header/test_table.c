@@ -653,6 +653,7 @@ static void json_holds_the_same_rows(void **state)
     gpb_set_text(row, GPB_COLUMN_compute_capability, "9.0");
     gpb_set_text(row, GPB_COLUMN_seed, "18446744073709551615");
     gpb_set_number(row, GPB_COLUMN_bytes, 1e21);
+    gpb_set_text(row, GPB_COLUMN_counters, "steps=17 tokens/s=1.5e10");
     gpb_set_text(row, GPB_COLUMN_device, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
     fail_row(add_row(bench, "b", "", "", 0), "failed");
     gpb_set_text(&bench->rows[1], GPB_COLUMN_flags, "reason=run:_no");

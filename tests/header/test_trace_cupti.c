@@ -19,7 +19,7 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
 /* ---- what the header and the runtime would say ---- */
 
-static const char *kernels, *kernels_csv, *trace;
+static const char *kernels, *kernels_csv, *trace, *host_us = "60", *flags = "";
 
 const char *gpubench_given(const gpubench *bench, const char *option)
 {
@@ -49,6 +49,8 @@ const char *gpubench_value(const gpubench *bench, size_t row, const char *column
            : !strcmp(column, "status")    ? "ok"
            : !strcmp(column, "mode")      ? "cold"
            : !strcmp(column, "median_us") ? "55.5"
+           : !strcmp(column, "host_us")   ? host_us
+           : !strcmp(column, "flags")     ? flags
                                           : "";
 }
 
@@ -217,6 +219,53 @@ static void a_missing_library_is_said(void **state)
     kernels_csv = NULL;
 }
 
+/* The table of one watched run. */
+static char *printed(void)
+{
+    static char text[8000];
+    FILE *table = tmpfile();
+    size_t bytes;
+    gpubench_case one;
+    assert_non_null(table);
+    memset(&one, 0, sizeof one);
+    one.name = "add";
+    one.variant = one.dtype = one.params = "";
+    assert_int_equal(watcher->open(NULL), 0);
+    gpt.table = table;
+    assert_int_equal(watcher->begin(NULL, &one), 0);
+    assert_int_equal(watcher->end(NULL, &one, 0), 0);
+    rewind(table);
+    bytes = fread(text, 1, sizeof text - 1, table);
+    text[bytes] = '\0';
+    assert_int_equal(watcher->close(NULL), 0);
+    fclose(table);
+    return text;
+}
+
+/* 10 of 50 us nothing runs; a copy takes 10 of 51; scale's first grid fills a quarter. */
+static void findings_have_their_numbers(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    text = printed();
+    assert_holds(text, "waiting: nothing ran for 10.0 of 50.0 us");
+    assert_holds(text, "copying: 10.0 us, 20 % of all work");
+    assert_holds(text, "a small grid: scale<float, 4> (39 %) has 264 blocks, which fill 0.25");
+    assert_null(strstr(text, "launch-bound"));
+    assert_null(strstr(text, "synchronizing"));
+    assert_null(strstr(text, "many small"));
+    host_us = "200";
+    flags = "ungated unsteady";
+    text = printed();
+    assert_holds(text, "launch-bound: from an idle device the host needs 200.0 us for what the device "
+                       "does in 55.5;");
+    assert_holds(text, "synchronizing: ");
+    host_us = "60";
+    flags = "";
+    kernels = NULL;
+}
+
 static void names_are_shortened(void **state)
 {
     char text[] = "void (anonymous namespace)::a<(b)3, c<d(*)(int)> >(x<int>, (anonymous "
@@ -237,6 +286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_refusal_is_said_with_its_reason),
         cmocka_unit_test(lost_records_are_no_summary),
         cmocka_unit_test(a_missing_library_is_said),
+        cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
     };
     int failed;

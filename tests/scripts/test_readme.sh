@@ -52,6 +52,8 @@ check $? "the tables beside the baselines are theirs"
 device=$work/baselines/toy-card
 mkdir -p "$device/torch"
 cp -r scripts "$work"
+mkdir "$work/compare"
+cp -r compare/*.awk compare/plots "$work/compare"
 # Instead of the tool: what it says of ten runs, whatever the file.
 mkdir "$work/build"
 cat > "$work/build/gpubench-compare" <<'TOOL'

@@ -7,12 +7,14 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 root=$PWD
 
-mkdir -p "$work/build" "$work/scripts"
+mkdir -p "$work/build" "$work/scripts" "$work/compare" "$work/tests/gpu"
 cp "$root"/scripts/*.sh "$root"/scripts/*.awk "$work/scripts/"
-cp "$root/build/gpubench-compare" "$root"/tests/gpu/planted.* "$work/build/"
+cp "$root"/compare/*.awk "$work/compare/"
+cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
+cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/bin/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/bin/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -60,6 +62,26 @@ FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
 check $? "FORCE=1 appends a campaign"
 grep -q -- '--runs 3' calls
 check $? "the number of processes reaches the suite"
+
+# What a later version of the header writes behind the old columns.
+cp baselines/toy-card-1/toy.csv kept
+: > calls
+rows next1 later 100 100.1 99.9
+sed '1s/$/,counters,"more"/; 2,$s/$/,steps=3,/' next1 > other && mv other next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 0 ] && { sed '1s/$/,counters,"more"/; 2,$s/$/,,/' kept; tail -n +2 next1; } |
+    cmp -s - baselines/toy-card-1/toy.csv
+check $? "columns that are new behind the old ones are empty in the old rows"
+. scripts/record.sh
+printf 'a,b\n1,"x\ny ""z"""\n2,\r\n' > other
+[ "$(widened other ,c)" = "$(printf 'a,b,c\n1,"x\ny ""z""",\n2,,\r')" ]
+check $? "a row that goes on in the next line is one row"
+: > calls
+sed '1s/counters/tokens/' next1 > other && mv other next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 2 ] && grep -q 'has other columns' log
+check $? "other columns are refused"
+mv kept baselines/toy-card-1/toy.csv
 
 : > calls
 rows next1 new 100 100.1 99.9
@@ -206,7 +228,7 @@ mkdir -p bin && printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\
 PATH=$work/bin:$PATH sh scripts/baseline.sh ./fake toy 3 > log 2>&1
 [ $? -eq 2 ] && grep -q 'dubious ownership' log && [ ! -s calls ]
 check $? "a git that cannot tell is no clean tree"
-mkdir -p inside && cp -r scripts build fake next1 inside/
+mkdir -p inside && cp -r scripts compare build fake next1 inside/
 : > inside/calls
 (cd inside && sh scripts/baseline.sh ./fake toy 3 > log 2>&1)
 [ $? -eq 0 ] && [ -e inside/baselines/toy-card-1/toy.csv ]
@@ -295,7 +317,7 @@ planted() { # planted STATUS TEXT NAME ARGUMENTS...: how the judgement ends and 
     status=$1 text=$2 name=$3
     shift 3
     : > calls
-    sh build/planted.sh "$@" ./fake ./fake --filter x > log 2>&1
+    sh tests/gpu/planted.sh "$@" ./fake ./fake --filter x > log 2>&1
     [ $? -eq "$status" ] && grep -q "^planted: $text" log
     check $? "planted: $name"
 }
@@ -316,7 +338,7 @@ norm_rows next1 3 105 5 200
 planted 0 'found, and only there' "a baseline that is given is not measured" -b given
 
 # As the Makefile does.
-plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" build/planted.patch > log 2>&1; }
+plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" tests/gpu/planted.patch > log 2>&1; }
 kernel=$root/kernels/norm/vectorized.cu
 plant "$kernel" && [ "$(grep -c 'rows / 20' build/planted.cu)" -eq 2 ]
 check $? "planted: the patch fits the kernel"

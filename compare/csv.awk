@@ -1,7 +1,8 @@
 # csv.awk - reads RFC 4180 files for the scripts that follow it on awk's command
-# line: their rules see one whole record at a time and ask value("column").
-# `needs` (-v) lists the columns that every file must have. What is malformed
-# ends the program with a message and status 2.
+# line: their rules see one whole record at a time (`record`, below `header`) and ask
+# value("column"), which is empty where a file has no such column. `needs` (-v) lists those that every file must
+# have. What is malformed ends the program with a message and status 2: a script that
+# prints at the end asks `failed` first.
 
 function fail(message) {
     print message > "/dev/stderr"
@@ -32,9 +33,20 @@ function cut(text,    n) {
 
 # Tabs and line ends become blanks, so that what we print has one line a record.
 function value(name,    text) {
+    if (!(name in column)) return ""
     text = fields[column[name]]
-    gsub(/[\t\r\n]/, " ", text)
+    if (text ~ /[\t\r\n]/) gsub(/[\t\r\n]/, " ", text)
     return text
+}
+
+# The values of some columns with blanks between them, without those that are empty.
+function joined(names,    n, i, part, text, line) {
+    n = split(names, part, " ")
+    for (i = 1; i <= n; i++) {
+        text = value(part[i])
+        if (text != "") line = line (line == "" ? "" : " ") text
+    }
+    return line
 }
 
 function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }
@@ -48,7 +60,7 @@ function number(name, may_be_empty,    text) {
 }
 
 FNR == 1 {
-    if (record != "") fail(file ": ends inside quotes")
+    if (open_record != "") fail(file ": ends inside quotes")
     file = FILENAME
     width = 0
     sub(/^\357\273\277/, "")
@@ -56,15 +68,17 @@ FNR == 1 {
 
 {
     sub(/\r$/, "")
-    record = record == "" ? $0 : record "\n" $0
-    quotes = record
+    open_record = open_record == "" ? $0 : open_record "\n" $0
+    quotes = open_record
     if (gsub(/"/, "", quotes) % 2) next
+    record = open_record
+    open_record = ""
     count_of_fields = cut(record)
-    record = ""
     if (count_of_fields < 0) fail_here("a quote inside a field that is not quoted")
 }
 
 !width {
+    header = record
     width = count_of_fields
     split("", column)
     for (i = 1; i <= width; i++) column[fields[i]] = i
@@ -79,6 +93,6 @@ count_of_fields != width {
 }
 
 END {
-    if (!failed && record != "") fail(file ": ends inside quotes")
+    if (!failed && open_record != "") fail(file ": ends inside quotes")
     if (failed) exit 2
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# self_table.sh FILE... - a markdown table of what `gpubench-compare --self` says
+# self.sh FILE... - a markdown table of what `gpubench-compare --self` says
 # of each baseline: how often runs of the same code raised an alarm against each
 # other. COMPARE: the tool.
 set -eu

@@ -1,57 +1,48 @@
-# speed_of_light.awk - with median.awk: a list of cases (speed_of_light.txt), then
-# the baseline CSVs of a device and those of its torch/ folder, as one markdown
-# table: for each case of the list the fastest variant of the suites, the fastest of
-# PyTorch's (their names begin with torch-), and the device's ceiling with the share
-# of it that is reached. Medians over the runs of median_us; only rows that are ok
+# speed_of_light.awk - with csv.awk and numbers.awk: a list of cases (the file `cases`:
+# speed_of_light.txt) from the baseline CSVs of a device and those of its torch/ folder,
+# as one markdown table: for each case of the list the fastest variant of the suites, the
+# fastest of PyTorch's (their names begin with torch-), and the device's ceiling with the
+# share of it that is reached. Medians over the runs of median_us; only rows that are ok
 # and cold, and of the suites' rows only those of the sittings (one campaign on one
-# card) that PyTorch has too, where there are any: cards and days differ. Splits at
-# plain commas: in such a row no field has one.
+# card) that PyTorch has too, where there are any: cards and days differ.
 #
 # The ceiling is what the ceilings suite reached on this device: the bandwidth of a
 # copy (of a triad where no copy was measured) and the matrix product of the dtype;
 # that of the two counts which needs more time for the case's bytes or operations.
 
-BEGIN { FS = "," }
-
-FNR == 1 { file++ }
-
-file == 1 {
-    if ($0 !~ /^#/ && $0 != "") {
-        wanted[$0] = 1
-        list[++list_length] = $0
-    }
-    next
+BEGIN {
+    while ((getline one < cases) > 0)
+        if (one !~ /^#/ && one != "") {
+            wanted[one] = 1
+            list[++list_length] = one
+        }
+    close(cases)
 }
 
-FNR == 1 {
-    for (i = 1; i <= NF; i++) column[$i] = i
-    next
-}
-
-$(column["status"]) != "ok" || $(column["mode"]) != "cold" { next }
+value("status") != "ok" || value("mode") != "cold" { next }
 
 {
-    line = $(column["case"]) " " $(column["dtype"]) " " $(column["params"])
-    side = $(column["variant"]) ~ /^torch-/ ? "torch" : "own"
+    line = value("case") " " value("dtype") " " value("params")
+    side = value("variant") ~ /^torch-/ ? "torch" : "own"
 }
 
-side == "own" && $(column["case"]) ~ /^(bandwidth\.(copy|triad)|gemm\.nn)$/ { add("ceiling") }
+side == "own" && value("case") ~ /^(bandwidth\.(copy|triad)|gemm\.nn)$/ { add("ceiling") }
 
 line in wanted {
     id = add(side)
-    sitting[id, count[id]] = $(column["suite"]) SUBSEP $(column["campaign"]) SUBSEP $(column["uuid"])
+    sitting[id, count[id]] = value("suite") SUBSEP value("campaign") SUBSEP value("uuid")
     if (side == "torch") {
-        versions[$(column["compiler"])] = 1
+        versions[value("compiler")] = 1
         shared[sitting[id, count[id]]] = 1
     }
-    if ($(column["flags"]) ~ /(^| )ungated( |$)/) ungated[id] = 1
+    if (value("flags") ~ /(^| )ungated( |$)/) ungated[id] = 1
 }
 
 function add(kind,    id) {
-    id = kind SUBSEP line SUBSEP $(column["variant"])
-    values[id, ++count[id]] = $(column["median_us"])
-    bytes[line] = $(column["bytes"]) + 0
-    flops[line] = $(column["flops"]) + 0
+    id = kind SUBSEP line SUBSEP value("variant")
+    values[id, ++count[id]] = value("median_us")
+    bytes[line] = value("bytes") + 0
+    flops[line] = value("flops") + 0
     return id
 }
 
@@ -129,6 +120,7 @@ function print_line(line,    own, own_us, torch, bound, word, unknown) {
 }
 
 END {
+    if (failed) exit 2
     find_ceilings()
     keep_shared()
     print "| case | dtype | shape | gpubench, us | it reaches | PyTorch, us | gpubench / PyTorch | ceiling | reached |"

@@ -1,23 +1,14 @@
-# runs.awk - the baseline CSVs of a device and those of its torch/ folder as one
-# markdown table: how many runs, campaigns and cards each suite's rows come from,
-# and how many of the runs a case has. Only rows that are ok. Splits at plain
-# commas: in such a row no field has one.
+# runs.awk - with csv.awk: the baseline CSVs of a device and those of its torch/ folder as
+# one markdown table: how many runs, campaigns and cards each suite's rows come from, and
+# how many of the runs a case has. Only rows that are ok.
 
-BEGIN { FS = "," }
-
-FNR == 1 {
-    for (i = 1; i <= NF; i++) column[$i] = i
-    next
-}
-
-$(column["status"]) == "ok" {
-    source = $(column["suite"]) ($(column["variant"]) ~ /^torch-/ ? " by PyTorch" : "")
+value("status") == "ok" {
+    source = value("suite") (value("variant") ~ /^torch-/ ? " by PyTorch" : "")
     if (!(source in known)) { known[source] = 1; sources[++source_count] = source }
-    count_once(run_count, source, "run " $(column["run"]) " of " $(column["campaign"]))
-    count_once(campaign_count, source, "campaign " $(column["campaign"]))
-    count_once(card_count, source, "card " $(column["uuid"]))
-    case_runs[source, $(column["case"]) " " $(column["variant"]) " " $(column["dtype"]) " " $(column["params"]) " " \
-              $(column["mode"])]++
+    count_once(run_count, source, "run " value("run") " of " value("campaign"))
+    count_once(campaign_count, source, "campaign " value("campaign"))
+    count_once(card_count, source, "card " value("uuid"))
+    case_runs[source, joined("case variant dtype params mode")]++
 }
 
 function count_once(counts, source, what) {
@@ -38,6 +29,7 @@ function range_of(source,    id, part, least, most) {
 }
 
 END {
+    if (failed) exit 2
     print "| baseline | runs | of a case | campaigns | cards |"
     print "|---|---:|---:|---:|---:|"
     for (i = 1; i <= source_count; i++)

@@ -1,31 +1,24 @@
-# largest.awk - with median.awk: baseline CSVs as one markdown table: for each case and dtype the
-# shape with the most work (operations, else bytes), its slowest and its fastest
-# variant by the median over the runs of median_us, and what the fastest
-# reaches. The block's parts have a table of their own (parts.awk), and variants
-# that do a part of their operation (_alone) would always be the fastest. Only
-# rows that are ok and cold. Splits at plain commas: in such a row no field has one.
+# largest.awk - with csv.awk and numbers.awk: baseline CSVs as one markdown table: for
+# each case and dtype the shape with the most work (operations, else bytes), its slowest
+# and its fastest variant by the median over the runs of median_us, and what the fastest
+# reaches. The block's parts have a table of their own (parts.awk), and variants that do
+# a part of their operation (_alone) would always be the fastest. Only rows that are ok
+# and cold.
 
-BEGIN { FS = "," }
-
-FNR == 1 {
-    for (i = 1; i <= NF; i++) column[$i] = i
-    next
-}
-
-$(column["status"]) == "ok" && $(column["mode"]) == "cold" && $(column["case"]) != "block.part" &&
-$(column["variant"]) !~ /_alone$/ {
-    key = "`" $(column["case"]) "` | " $(column["dtype"])
-    flops = $(column["flops"]) + 0
-    bytes = $(column["bytes"]) + 0
+value("status") == "ok" && value("mode") == "cold" && value("case") != "block.part" &&
+value("variant") !~ /_alone$/ {
+    key = "`" value("case") "` | " value("dtype")
+    flops = value("flops") + 0
+    bytes = value("bytes") + 0
     amount = flops > 0 ? flops : bytes
     if (!(key in most)) ordered[++keys] = key
     if (!(key in most) || amount > most[key]) {
         most[key] = amount
-        shape[key] = $(column["params"])
+        shape[key] = value("params")
         work[key] = flops > 0 ? "flops" : "bytes"
     }
-    id = key SUBSEP $(column["params"]) SUBSEP $(column["variant"])
-    values[id, ++count[id]] = $(column["median_us"])
+    id = key SUBSEP value("params") SUBSEP value("variant")
+    values[id, ++count[id]] = value("median_us")
     bytes_of[id] = bytes
     flops_of[id] = flops
 }
@@ -38,10 +31,8 @@ function reaches(id, us) {
 }
 
 END {
-    for (i = 2; i <= keys; i++)
-        for (j = i; j > 1 && ordered[j - 1] > ordered[j]; j--) {
-            swap = ordered[j]; ordered[j] = ordered[j - 1]; ordered[j - 1] = swap
-        }
+    if (failed) exit 2
+    sort(ordered, keys)
     print "| case | dtype | shape | slowest variant, us | fastest variant, us | it reaches |"
     print "|---|---|---|---:|---:|---:|"
     for (k = 1; k <= keys; k++) {
