@@ -53,6 +53,10 @@ void part_check_judge_f32(part_checker *c, const suite_error *error, double fact
 void part_check_written(part_checker *c, const void *output, int64_t count);
 void part_check_written_f32(part_checker *c, const void *output, int64_t count);
 
+/* y = weight x of a matrix [out, in], in double and on several threads. */
+void part_check_row_times_weight(const float *x, const float *weight, int64_t in, int64_t out,
+                                 double *y);
+
 /* Of part_check_heads.c. */
 void part_check_attention(part_checker *c, const attention_forward_args *args);
 void part_check_attention_gradient(part_checker *c, const attention_backward_args *args);

@@ -1,6 +1,7 @@
 /*
  * attention.c - attention on the host: the operation's formulas, the oracle,
- * and two variants.
+ * and two variants of one thread that any compiler can vectorize; simd.c and blas.c
+ * have the faster ones.
  *
  * 1. naive  one head at a time: the whole score matrix [tokens, tokens], then
  *           its softmax, then the second product. Teaches what materializing
@@ -11,13 +12,14 @@
  *           softmax", 2018: scores never leave the cache, products run in
  *           register blocks, exp is a polynomial that the compiler vectorizes.
  *
- * Both are bound by arithmetic. One thread.
+ * Both are bound by arithmetic.
  */
 #include "attention.h"
 
 #include <math.h>
 
 #include "../common/convert.h"
+#include "simd.h"
 #include "tile.h"
 #include "../common/element.h"
 
@@ -377,6 +379,15 @@ static const kernel_variant forward_rows[] = {
     {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = CPU_DTYPES,
      .deterministic = 1, .unsupported = attention_forward_is_strided,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
+    {.name = "simd", .note = "the same with this processor's vectors, keys packed once",
+     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .workspace_bytes = attention_simd_workspace, .run = attention_run_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = attention_forward_is_strided, .workspace_bytes = attention_threads_workspace,
+     .run = attention_run_threads},
+    {.name = "blas", .note = "cblas_sgemm, the score matrix of a head in memory",
+     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
+     .workspace_bytes = attention_blas_workspace, .run = attention_run_blas},
 };
 
 const kernel_table attention_forward_cpu = {forward_rows,

@@ -129,18 +129,18 @@ static size_t gemm_workspace_bytes(const void *args)
 {
     const ceilings_gemm_args *a = args;
     if (!is_valid(a->m, a->n, a->k)) return 0;
-    uint64_t floats = saturating_sum(area(a->m, a->n), LINEAR_PANEL_FLOATS);
+    uint64_t floats = saturating_sum(area(a->m, a->n), linear_scratch_floats(a->m, a->n, a->k));
     uint64_t bytes = saturating_product(floats, sizeof(float));
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
-static int run_gemm(const ceilings_gemm_args *a, float *workspace, linear_product *multiply)
+static int run_gemm(const ceilings_gemm_args *a, float *workspace, const linear_way *way)
 {
     if (!is_valid(a->m, a->n, a->k)) return KERNEL_ERROR_ARGUMENT;
     if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
-    float *panels = workspace, *product = panels + LINEAR_PANEL_FLOATS;
-    multiply(a->m, a->n, a->k, linear_rows(a->a, a->dtype, a->k),
-             linear_rows(a->b, a->dtype, a->n), product, panels);
+    float *scratch = workspace, *product = scratch + linear_scratch_floats(a->m, a->n, a->k);
+    way->multiply(a->m, a->n, a->k, linear_rows(a->a, a->dtype, a->k),
+                  linear_rows(a->b, a->dtype, a->n), product, scratch);
     kernel_from_f32(product, a->dtype, a->m * a->n, a->c);
     return KERNEL_OK;
 }
@@ -148,13 +148,13 @@ static int run_gemm(const ceilings_gemm_args *a, float *workspace, linear_produc
 static int run_gemm_naive(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_gemm(args, workspace, linear_naive);
+    return run_gemm(args, workspace, &linear_naive);
 }
 
 static int run_gemm_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_gemm(args, workspace, linear_tiled);
+    return run_gemm(args, workspace, &linear_tiled);
 }
 
 /* ---- tables ------------------------------------------------------------------------ */

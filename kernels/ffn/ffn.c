@@ -1,12 +1,14 @@
 /*
  * ffn.c - the feed-forward network on the host: the operation's formulas, the
- * oracle, and two variants.
+ * oracle, and a variant for each way of linear.h.
  *
- * 1. naive  linear.h's naive products: one dot product per result.
- * 2. tiled  its tiled ones: packed panels, register blocks. The difference is
- *           what a library's product is for.
+ * 1. naive    one dot product per result.
+ * 2. tiled    packed panels, register blocks.
+ * 3. simd     the same with the vector instructions that the processor has.
+ * 4. threads  the same on all threads.
+ * 5. blas     a library's products, on as many threads.
  *
- * Both are bound by arithmetic. One thread.
+ * All are bound by arithmetic.
  */
 #include "ffn.h"
 
@@ -178,7 +180,13 @@ static size_t size_of(uint64_t bytes)
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
-/* [tokens, hidden] twice, as stored and as f32; the products' panels and f32
+/* Of both layers: their products have the same sizes. */
+static uint64_t scratch_floats(const ffn_shape *s)
+{
+    return linear_layer_scratch_floats(s->tokens, s->width, s->hidden);
+}
+
+/* [tokens, hidden] twice, as stored and as f32; the products' scratch and f32
  * results, the largest of which is [tokens or width, hidden or width]. */
 static size_t workspace_bytes_of(const ffn_shape *s)
 {
@@ -187,7 +195,7 @@ static size_t workspace_bytes_of(const ffn_shape *s)
     uint64_t floats = saturating_product(lines, columns);
     if (!is_valid(s)) return 0;
     floats = saturating_sum(floats, saturating_product((uint64_t)s->tokens, (uint64_t)s->hidden));
-    return size_of(saturating_product(saturating_sum(floats, LINEAR_PANEL_FLOATS), sizeof(float)));
+    return size_of(saturating_product(saturating_sum(floats, scratch_floats(s)), sizeof(float)));
 }
 
 static size_t forward_workspace_bytes(const void *args)
@@ -207,31 +215,31 @@ typedef struct scratch {
 } scratch;
 
 static scratch scratch_in(void *workspace, const ffn_shape *s, kernel_dtype dtype,
-                          linear_product *multiply)
+                          const linear_way *way)
 {
-    float *panels = workspace, *wide = panels + LINEAR_PANEL_FLOATS;
+    float *packed = workspace, *wide = packed + scratch_floats(s);
     float *product = wide + s->tokens * s->hidden;
-    return (scratch){{multiply, dtype, s->tokens, s->width, s->hidden, panels, product},
-                     {multiply, dtype, s->tokens, s->hidden, s->width, panels, product},
+    return (scratch){{way, dtype, s->tokens, s->width, s->hidden, packed, product},
+                     {way, dtype, s->tokens, s->hidden, s->width, packed, product},
                      wide};
 }
 
-static int run_forward(const ffn_forward_args *a, void *workspace, linear_product *multiply)
+static int run_forward(const ffn_forward_args *a, void *workspace, const linear_way *way)
 {
     const ffn_shape *s = &a->shape;
-    if (!takes_forward(a)) return KERNEL_ERROR_ARGUMENT;
-    scratch t = scratch_in(workspace, s, a->dtype, multiply);
+    if (!takes_forward(a) || linear_is_missing(way)) return KERNEL_ERROR_ARGUMENT;
+    scratch t = scratch_in(workspace, s, a->dtype, way);
     void *pre = a->pre ? a->pre : t.wide, *hidden = a->hidden ? a->hidden : t.wide;
     linear_layer_forward(&t.up, a->x, a->w1, a->b1, NULL, pre);
-    linear_gelu(pre, a->dtype, s->tokens * s->hidden, hidden);
+    linear_gelu(way, pre, a->dtype, s->tokens * s->hidden, hidden);
     linear_layer_forward(&t.down, hidden, a->w2, a->b2, NULL, a->y);
     return KERNEL_OK;
 }
 
-static int run_backward(const ffn_backward_args *a, void *workspace, linear_product *multiply)
+static int run_backward(const ffn_backward_args *a, void *workspace, const linear_way *way)
 {
-    if (!takes(&a->shape, a->dtype)) return KERNEL_ERROR_ARGUMENT;
-    scratch t = scratch_in(workspace, &a->shape, a->dtype, multiply);
+    if (!takes(&a->shape, a->dtype) || linear_is_missing(way)) return KERNEL_ERROR_ARGUMENT;
+    scratch t = scratch_in(workspace, &a->shape, a->dtype, way);
     linear_layer_input_gradient(&t.down, a->dy, a->w2, a->pre, t.wide);
     linear_layer_weight_gradient(&t.down, a->hidden, a->dy, NULL, a->dw2);
     linear_layer_bias_gradient(&t.down, a->dy, a->db2);
@@ -244,25 +252,68 @@ static int run_backward(const ffn_backward_args *a, void *workspace, linear_prod
 static int run_forward_naive(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_forward(args, workspace, linear_naive);
+    return run_forward(args, workspace, &linear_naive);
 }
 
 static int run_forward_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_forward(args, workspace, linear_tiled);
+    return run_forward(args, workspace, &linear_tiled);
+}
+
+static int run_forward_simd(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_forward(args, workspace, &linear_simd);
+}
+
+static int run_forward_threads(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_forward(args, workspace, &linear_threads);
+}
+
+static int run_forward_blas(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_forward(args, workspace, &linear_blas);
 }
 
 static int run_backward_naive(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_backward(args, workspace, linear_naive);
+    return run_backward(args, workspace, &linear_naive);
 }
 
 static int run_backward_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
-    return run_backward(args, workspace, linear_tiled);
+    return run_backward(args, workspace, &linear_tiled);
+}
+
+static int run_backward_simd(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_backward(args, workspace, &linear_simd);
+}
+
+static int run_backward_threads(const void *args, void *workspace, void *state,
+                                kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_backward(args, workspace, &linear_threads);
+}
+
+static int run_backward_blas(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_backward(args, workspace, &linear_blas);
+}
+
+static const char *has_no_blas(const void *args)
+{
+    (void)args;
+    return linear_has_no_blas();
 }
 
 /* ---- tables --------------------------------------------------------------------- */
@@ -270,17 +321,30 @@ static int run_backward_tiled(const void *args, void *workspace, void *state, ke
 enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
 
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = forward_workspace_bytes, .run = run_forward_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = forward_workspace_bytes, .run = run_forward_tiled},
+    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_naive},
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_tiled},
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_threads},
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = has_no_blas, .workspace_bytes = forward_workspace_bytes, .run = run_forward_blas},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = backward_workspace_bytes, .run = run_backward_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .workspace_bytes = backward_workspace_bytes, .run = run_backward_tiled},
+    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_naive},
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_tiled},
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_threads},
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = has_no_blas, .workspace_bytes = backward_workspace_bytes,
+     .run = run_backward_blas},
 };
 
 const kernel_table ffn_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

@@ -10,7 +10,7 @@
  *           register blocks of the result run over the panels. Bound by
  *           arithmetic.
  *
- * One thread.
+ * One thread. simd.c and blas.c have the faster ways.
  */
 #include "linear.h"
 
@@ -21,6 +21,8 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/lanes.h"
+#include "../common/pool.h"
+#include "../common/simd.h"
 
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns)
 {
@@ -40,8 +42,8 @@ static inline float element(linear_matrix x, int64_t row, int64_t column)
 
 /* ---- naive ------------------------------------------------------------------- */
 
-void linear_naive(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b, float *c,
-                  float *panels)
+static void multiply_naive(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
+                           float *c, float *panels)
 {
     (void)panels;
     for (int64_t i = 0; i < m; i++)
@@ -115,8 +117,8 @@ static linear_matrix exchange(linear_matrix x)
     return (linear_matrix){x.data, x.dtype, x.column_stride, x.row_stride};
 }
 
-void linear_tiled(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b, float *c,
-                  float *panels)
+static void multiply_tiled(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
+                           float *c, float *panels)
 {
     float *a_panel = panels, *b_panel = a_panel + LINEAR_PANEL_ROWS * LINEAR_PANEL_DEPTH;
     float *tile = b_panel + LINEAR_PANEL_COLUMNS * LINEAR_PANEL_DEPTH;
@@ -140,9 +142,24 @@ void linear_tiled(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matri
         }
 }
 
-/* ---- layers --------------------------------------------------------------------- */
+const linear_way linear_naive = {multiply_naive, NULL, 0};
+const linear_way linear_tiled = {multiply_tiled, NULL, 0};
 
-enum { PIECE = 256 }; /* elements that are converted at a time */
+/* ---- element by element ------------------------------------------------------- */
+
+enum { PIECE = 256, EACH_RANGE = 1 << 14 }; /* converted at a time; of a thread at least */
+
+static int threads_of(const linear_way *way)
+{
+    return way->threads ? way->threads() : 1;
+}
+
+/* Calls function for ranges of rows of `row` elements. */
+static void for_rows(const linear_way *way, int64_t rows, int64_t row, pool_function *function,
+                     void *context)
+{
+    pool_for(threads_of(way), rows, row < EACH_RANGE ? EACH_RANGE / row : 1, function, context);
+}
 
 /* row[0..count) += src[0..count) of dtype. */
 static void add_elements(const void *src, kernel_dtype dtype, int64_t count, float *row)
@@ -153,17 +170,6 @@ static void add_elements(const void *src, kernel_dtype dtype, int64_t count, flo
         kernel_to_f32(element_at(src, dtype, i), dtype, now, piece);
         for (int64_t j = 0; j < now; j++) row[i + j] += piece[j];
     }
-}
-
-void linear_layer_forward(const linear_layer *l, const void *x, const void *weight,
-                          const void *bias, const void *residual, void *y)
-{
-    l->multiply(l->tokens, l->out, l->in, linear_rows(x, l->dtype, l->in),
-                linear_transposed(weight, l->dtype, l->in), l->product, l->panels);
-    for (int64_t i = 0; bias && i < l->tokens; i++)
-        add_elements(bias, l->dtype, l->out, l->product + i * l->out);
-    if (residual) add_elements(residual, l->dtype, l->tokens * l->out, l->product);
-    kernel_from_f32(l->product, l->dtype, l->tokens * l->out, y);
 }
 
 static const float sqrt_2_over_pi = 0.79788456080286535588f, cubic = 0.044715f;
@@ -181,52 +187,128 @@ static float gelu_gradient(float x)
     return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner;
 }
 
-void linear_gelu(const void *pre, kernel_dtype dtype, int64_t count, void *hidden)
+typedef struct gelu_job {
+    const linear_way *way;
+    const void *pre;
+    kernel_dtype dtype;
+    void *hidden;
+} gelu_job;
+
+static void gelu_range(void *context, int worker, int64_t begin, int64_t end)
 {
+    const gelu_job *g = context;
     float piece[PIECE];
-    for (int64_t i = 0; i < count; i += PIECE) {
-        int64_t now = at_most(count - i, PIECE);
-        kernel_to_f32(element_at(pre, dtype, i), dtype, now, piece);
-        for (int64_t j = 0; j < now; j++) piece[j] = gelu(piece[j]);
-        kernel_from_f32(piece, dtype, now,
-                        (char *)hidden + (size_t)i * kernel_dtype_bytes(dtype));
+    (void)worker;
+    for (int64_t i = begin; i < end; i += PIECE) {
+        int64_t now = at_most(end - i, PIECE);
+        kernel_to_f32(element_at(g->pre, g->dtype, i), g->dtype, now, piece);
+        if (g->way->vectors) simd()->gelu(now, piece);
+        for (int64_t j = 0; j < now && !g->way->vectors; j++) piece[j] = gelu(piece[j]);
+        kernel_from_f32(piece, g->dtype, now, element_to(g->hidden, g->dtype, i));
     }
 }
 
-static void multiply_gelu_gradient(const void *pre, kernel_dtype dtype, int64_t count,
-                                   float *product)
+void linear_gelu(const linear_way *way, const void *pre, kernel_dtype dtype, int64_t count,
+                 void *hidden)
+{
+    gelu_job g = {way, pre, dtype, hidden};
+    pool_for(threads_of(way), count, EACH_RANGE, gelu_range, &g);
+}
+
+static void multiply_gelu_gradient(const linear_way *way, const void *pre, kernel_dtype dtype,
+                                   int64_t count, float *product)
 {
     float piece[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
         int64_t now = at_most(count - i, PIECE);
         kernel_to_f32(element_at(pre, dtype, i), dtype, now, piece);
-        for (int64_t j = 0; j < now; j++) product[i + j] *= gelu_gradient(piece[j]);
+        if (way->vectors) simd()->multiply_gelu_gradient(now, piece, product + i);
+        for (int64_t j = 0; j < now && !way->vectors; j++)
+            product[i + j] *= gelu_gradient(piece[j]);
     }
+}
+
+/* ---- layers --------------------------------------------------------------------- */
+
+/* What becomes of a product's rows: with a row's bias, residual or GELU's slope
+ * where there are any, they are stored as y. */
+typedef struct epilogue {
+    const linear_layer *layer;
+    int64_t columns;
+    const void *bias, *residual, *pre;
+    void *y;
+} epilogue;
+
+static void finish_rows(void *context, int worker, int64_t begin, int64_t end)
+{
+    const epilogue *e = context;
+    kernel_dtype dtype = e->layer->dtype;
+    int64_t first = begin * e->columns, count = (end - begin) * e->columns;
+    float *product = e->layer->product + first;
+    (void)worker;
+    for (int64_t i = 0; e->bias && i < end - begin; i++)
+        add_elements(e->bias, dtype, e->columns, product + i * e->columns);
+    if (e->residual) add_elements(element_at(e->residual, dtype, first), dtype, count, product);
+    if (e->pre)
+        multiply_gelu_gradient(e->layer->way, element_at(e->pre, dtype, first), dtype, count,
+                               product);
+    kernel_from_f32(product, dtype, count, element_to(e->y, dtype, first));
+}
+
+static void finish(const linear_layer *l, int64_t rows, epilogue e)
+{
+    e.layer = l;
+    for_rows(l->way, rows, e.columns, finish_rows, &e);
+}
+
+void linear_layer_forward(const linear_layer *l, const void *x, const void *weight,
+                          const void *bias, const void *residual, void *y)
+{
+    l->way->multiply(l->tokens, l->out, l->in, linear_rows(x, l->dtype, l->in),
+                     linear_transposed(weight, l->dtype, l->in), l->product, l->scratch);
+    finish(l, l->tokens, (epilogue){.columns = l->out, .bias = bias, .residual = residual, .y = y});
 }
 
 void linear_layer_input_gradient(const linear_layer *l, const void *y_gradient, const void *weight,
                                  const void *pre, void *x_gradient)
 {
-    l->multiply(l->tokens, l->in, l->out, linear_rows(y_gradient, l->dtype, l->out),
-                linear_rows(weight, l->dtype, l->in), l->product, l->panels);
-    if (pre) multiply_gelu_gradient(pre, l->dtype, l->tokens * l->in, l->product);
-    kernel_from_f32(l->product, l->dtype, l->tokens * l->in, x_gradient);
+    l->way->multiply(l->tokens, l->in, l->out, linear_rows(y_gradient, l->dtype, l->out),
+                     linear_rows(weight, l->dtype, l->in), l->product, l->scratch);
+    finish(l, l->tokens, (epilogue){.columns = l->in, .pre = pre, .y = x_gradient});
 }
 
 void linear_layer_weight_gradient(const linear_layer *l, const void *x, const void *y_gradient,
                                   const void *residual, void *weight_gradient)
 {
-    l->multiply(l->out, l->in, l->tokens, linear_transposed(y_gradient, l->dtype, l->out),
-                linear_rows(x, l->dtype, l->in), l->product, l->panels);
-    if (residual) add_elements(residual, l->dtype, l->out * l->in, l->product);
-    kernel_from_f32(l->product, l->dtype, l->out * l->in, weight_gradient);
+    l->way->multiply(l->out, l->in, l->tokens, linear_transposed(y_gradient, l->dtype, l->out),
+                     linear_rows(x, l->dtype, l->in), l->product, l->scratch);
+    finish(l, l->out,
+           (epilogue){.columns = l->in, .residual = residual, .y = weight_gradient});
+}
+
+/* Columns of y_gradient, so that a column's sum does not depend on the threads. */
+typedef struct bias_job {
+    const linear_layer *layer;
+    const void *y_gradient;
+    void *bias_gradient;
+} bias_job;
+
+static void sum_columns(void *context, int worker, int64_t begin, int64_t end)
+{
+    const bias_job *b = context;
+    const linear_layer *l = b->layer;
+    float *sums = l->product + begin;
+    (void)worker;
+    memset(sums, 0, (size_t)(end - begin) * sizeof *sums);
+    for (int64_t i = 0; i < l->tokens; i++)
+        add_elements(element_at(b->y_gradient, l->dtype, i * l->out + begin), l->dtype,
+                     end - begin, sums);
+    kernel_from_f32(sums, l->dtype, end - begin, element_to(b->bias_gradient, l->dtype, begin));
 }
 
 void linear_layer_bias_gradient(const linear_layer *l, const void *y_gradient,
                                 void *bias_gradient)
 {
-    memset(l->product, 0, (size_t)l->out * sizeof *l->product);
-    for (int64_t i = 0; i < l->tokens; i++)
-        add_elements(element_at(y_gradient, l->dtype, i * l->out), l->dtype, l->out, l->product);
-    kernel_from_f32(l->product, l->dtype, l->out, bias_gradient);
+    bias_job b = {l, y_gradient, bias_gradient};
+    pool_for(threads_of(l->way), l->out, PIECE, sum_columns, &b);
 }

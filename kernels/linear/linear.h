@@ -16,10 +16,15 @@ typedef struct linear_matrix {
     int64_t row_stride, column_stride;
 } linear_matrix;
 
-/* c[m, n] = a[m, k] b[k, n]; c is contiguous. panels: LINEAR_PANEL_FLOATS
- * floats of scratch, aligned to 64 bytes or not. */
+/* c[m, n] = a[m, k] b[k, n]; c is contiguous. scratch: linear_scratch_floats
+ * floats, aligned to 64 bytes or not. */
 typedef void linear_product(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
-                            float *c, float *panels);
+                            float *c, float *scratch);
+
+/* For any way; UINT64_MAX if the number does not fit. Of a layer: for the three
+ * products of its forward and backward pass. */
+uint64_t linear_scratch_floats(int64_t m, int64_t n, int64_t k);
+uint64_t linear_layer_scratch_floats(int64_t tokens, int64_t in, int64_t out);
 
 enum {
     LINEAR_PANEL_ROWS = 64,
@@ -29,11 +34,24 @@ enum {
                           LINEAR_PANEL_ROWS * LINEAR_PANEL_COLUMNS
 };
 
-/* One dot product per result: element by element along both operands. */
-linear_product linear_naive;
+/* How products are taken, and what is done to each element besides. */
+typedef struct linear_way {
+    linear_product *multiply;
+    int (*threads)(void); /* NULL: one */
+    int vectors;          /* GELU by simd.h's functions instead of the C library's */
+} linear_way;
 
-/* Panels of both operands packed as f32, results in register blocks. */
-linear_product linear_tiled;
+extern const linear_way linear_naive;   /* one dot product per result */
+extern const linear_way linear_tiled;   /* packed panels, register blocks */
+extern const linear_way linear_simd;    /* the same with this processor's vectors */
+extern const linear_way linear_threads; /* the same on all threads of pool.h */
+extern const linear_way linear_blas;    /* cblas_sgemm */
+
+/* For `unsupported` of variants that need linear_blas: why it is not there, or
+ * NULL; whether the way is that one and not there. And what the library computes with, NULL where it is not there. */
+const char *linear_has_no_blas(void);
+int linear_is_missing(const linear_way *way);
+const char *linear_blas_name(void);
 
 /* A row-major, contiguous [rows, columns] matrix, and the same transposed. */
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns);
@@ -41,12 +59,13 @@ linear_matrix linear_transposed(const void *data, kernel_dtype dtype, int64_t co
 
 /* ---- linear layers: y = x weight^T + bias, weight [out, in] ------------------- */
 
-/* product: room for the largest of tokens * in, tokens * out and out * in. */
+/* scratch: linear_layer_scratch_floats. product: room for the largest of tokens *
+ * in, tokens * out and out * in. */
 typedef struct linear_layer {
-    linear_product *multiply;
+    const linear_way *way;
     kernel_dtype dtype;
     int64_t tokens, in, out;
-    float *panels, *product;
+    float *scratch, *product;
 } linear_layer;
 
 /* bias [out] and residual [tokens, out] are added; NULL: none. */
@@ -68,6 +87,7 @@ void linear_layer_bias_gradient(const linear_layer *l, const void *y_gradient,
 
 /* hidden = gelu(pre), count elements of dtype; they may be the same memory.
  * GELU's formula is ffn.h's. */
-void linear_gelu(const void *pre, kernel_dtype dtype, int64_t count, void *hidden);
+void linear_gelu(const linear_way *way, const void *pre, kernel_dtype dtype, int64_t count,
+                 void *hidden);
 
 #endif

@@ -109,8 +109,8 @@ uint64_t part_bytes(const part_args *part)
 
 /* ---- running ---------------------------------------------------------------------- */
 
-const part_way_cpu part_unfused_cpu = {"naive", "naive", linear_naive};
-const part_way_cpu part_best_cpu = {"vectorized", "tiled", linear_tiled};
+const part_way_cpu part_unfused_cpu = {"naive", "naive", &linear_naive};
+const part_way_cpu part_best_cpu = {"vectorized", "tiled", &linear_tiled};
 
 /* The variant of another operation that does the part; NULL where none does. */
 static const kernel_variant *variant_of(const part_args *part, const part_way_cpu *way)
@@ -129,13 +129,18 @@ static const kernel_variant *variant_of(const part_args *part, const part_way_cp
     return NULL;
 }
 
-/* The panels, and the largest of a layer's results and of its operands' sizes. */
+static uint64_t scratch_floats(const part_layer *l)
+{
+    return linear_layer_scratch_floats(l->rows, l->in, l->out);
+}
+
+/* The scratch, and the largest of a layer's results and of its operands' sizes. */
 static size_t layer_workspace_bytes(const part_layer *l)
 {
     uint64_t rows = (uint64_t)l->rows, in = (uint64_t)l->in, out = (uint64_t)l->out;
     uint64_t wide = in > out ? in : out, narrow = in > out ? out : in;
     uint64_t floats = saturating_product(rows > narrow ? rows : narrow, wide);
-    uint64_t bytes = saturating_product(saturating_sum(floats, LINEAR_PANEL_FLOATS), sizeof(float));
+    uint64_t bytes = saturating_product(saturating_sum(floats, scratch_floats(l)), sizeof(float));
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
@@ -150,9 +155,9 @@ size_t part_workspace_bytes_cpu(const part_args *part, const part_way_cpu *way)
 static linear_layer layer_in(const part_args *part, const part_way_cpu *way, void *workspace)
 {
     const part_layer *l = part_layer_of(part);
-    float *panels = workspace;
-    return (linear_layer){way->multiply, part->dtype, l->rows, l->in, l->out, panels,
-                          panels + LINEAR_PANEL_FLOATS};
+    float *scratch = workspace;
+    return (linear_layer){way->products, part->dtype, l->rows, l->in, l->out, scratch,
+                          scratch + scratch_floats(l)};
 }
 
 static int run_linear(const part_args *part, const part_way_cpu *way, void *workspace)
@@ -161,7 +166,7 @@ static int run_linear(const part_args *part, const part_way_cpu *way, void *work
     linear_layer l = layer_in(part, way, workspace);
     void *product = part->with_gelu && p->pre ? p->pre : p->y;
     linear_layer_forward(&l, p->x, p->weight, p->bias, p->residual, product);
-    if (part->with_gelu) linear_gelu(product, part->dtype, l.tokens * l.out, p->y);
+    if (part->with_gelu) linear_gelu(way->products, product, part->dtype, l.tokens * l.out, p->y);
     return KERNEL_OK;
 }
 

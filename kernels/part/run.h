@@ -7,10 +7,10 @@
 #include "part.h"
 #include "../linear/linear.h"
 
-/* Which variants of the other operations, by name, and which product. */
+/* Which variants of the other operations, by name, and which products. */
 typedef struct part_way_cpu {
     const char *norm, *attention;
-    linear_product *multiply;
+    const linear_way *products;
 } part_way_cpu;
 
 extern const part_way_cpu part_unfused_cpu; /* naive norms, attention and products */

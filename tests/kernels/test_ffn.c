@@ -263,6 +263,7 @@ static void check_variants(ffn_shape shape, kernel_dtype dtype)
     for (size_t row = 0; row < ffn_forward_cpu.count; row++)
         for (int keeps = 0; keeps < 2; keeps++) {
             ffn_forward_args args = forward_args(&p, keeps);
+            if (why_not(&ffn_forward_cpu.rows[row], &args)) continue;
             memset(p.out[Y], 0xff, (size_t)p.out_count[Y] * kernel_dtype_bytes(dtype));
             assert_int_equal(run_variant(&ffn_forward_cpu.rows[row], &args), 0);
             ffn_forward_reference(&shape, &parameters, p.in_f32[X], shape.tokens, references[Y],
@@ -272,6 +273,7 @@ static void check_variants(ffn_shape shape, kernel_dtype dtype)
     reference_gradients(&p, references);
     for (size_t row = 0; row < ffn_backward_cpu.count; row++) {
         ffn_backward_args args = backward_args(&p);
+        if (why_not(&ffn_backward_cpu.rows[row], &args)) continue;
         for (int output = DX; output < OUTPUTS; output++)
             memset(p.out[output], 0xff, (size_t)p.out_count[output] * kernel_dtype_bytes(dtype));
         assert_int_equal(run_variant(&ffn_backward_cpu.rows[row], &args), 0);
@@ -298,6 +300,7 @@ static void test_gelu_of_huge_values(void **state)
     assert_close(ffn_gelu_gradient(-1e200), 0, 0);
     for (size_t row = 0; row < ffn_backward_cpu.count; row++) {
         problem p;
+        if (why_not(&ffn_backward_cpu.rows[row], NULL)) continue;
         make_problem(&p, (ffn_shape){.tokens = 1, .width = 1, .hidden = 2}, KERNEL_F32);
         ffn_backward_args args = backward_args(&p);
         float *pre = p.out[PRE];

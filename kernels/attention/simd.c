@@ -1,0 +1,217 @@
+/*
+ * simd.c - attention forward with the vector instructions that the processor has.
+ *
+ * 3. simd     tiled's online softmax. Keys are transposed and values padded once,
+ *             not for each tile of rows again, then 48 rows at a time run over
+ *             them. One thread.
+ * 4. threads  the same on all threads: tiles of keys, then tiles of rows of any
+ *             head, are handed out.
+ *
+ * Both are bound by arithmetic: 4 operations for each score and element of a head,
+ * and some ten for the exponential of each score.
+ */
+#include "attention.h"
+
+#include "../common/convert.h"
+#include "../common/element.h"
+#include "../common/pool.h"
+#include "../common/simd.h"
+#include "simd.h"
+#include "tile.h"
+
+/* What all workers share. */
+typedef struct job {
+    const attention_forward_args *args;
+    const simd_functions *vectors;
+    int64_t dim, tiles;  /* of a row of values; of the keys of a head */
+    float *keys;         /* [heads, tiles, head_dim, SIMD_TILE] */
+    float *values;       /* [heads, tiles, SIMD_TILE, dim] */
+    float *scratch;      /* of each worker */
+    int64_t row_tiles;   /* of a head */
+} job;
+
+/* A worker's own, all f32; it stays in the second-level cache. */
+typedef struct rows_scratch {
+    float *q;      /* [chunks of SIMD_TILE of head_dim, SIMD_TILE_ROWS, SIMD_TILE], scaled */
+    float *scores; /* [SIMD_TILE_ROWS, SIMD_TILE] */
+    float *out;    /* [SIMD_TILE_ROWS, dim], not yet divided by sum */
+    float *max, *sum;
+} rows_scratch;
+
+static uint64_t chunk_count(int64_t head_dim)
+{
+    return (uint64_t)simd_tiles(head_dim, SIMD_TILE);
+}
+
+/* The queries, the scores, the outputs, and two numbers of each row. */
+static uint64_t worker_floats(int64_t head_dim)
+{
+    uint64_t row = saturating_product(chunk_count(head_dim) + 1, SIMD_TILE);
+    row = saturating_sum(row, (uint64_t)simd_padded_dim(head_dim) + 2);
+    return saturating_product(row, SIMD_TILE_ROWS);
+}
+
+static uint64_t packed_floats(const attention_shape *s, int64_t width)
+{
+    uint64_t heads = saturating_product((uint64_t)s->batch, (uint64_t)s->heads);
+    uint64_t keys = saturating_product((uint64_t)simd_tiles(s->tokens, SIMD_TILE), SIMD_TILE);
+    return saturating_product(saturating_product(heads, keys), (uint64_t)width);
+}
+
+static size_t workspace_for(const attention_shape *s, int threads)
+{
+    if (!is_valid(s)) return 0;
+    uint64_t floats = saturating_sum(packed_floats(s, s->head_dim),
+                                     packed_floats(s, simd_padded_dim(s->head_dim)));
+    uint64_t own = saturating_product((uint64_t)threads, worker_floats(s->head_dim));
+    return workspace_of(saturating_sum(floats, own));
+}
+
+static job job_in(const attention_forward_args *a, float *workspace)
+{
+    const attention_shape *s = &a->shape;
+    job j = {.args = a, .vectors = simd(), .dim = simd_padded_dim(s->head_dim), .keys = workspace};
+    j.tiles = simd_tiles(s->tokens, SIMD_TILE);
+    j.row_tiles = simd_tiles(s->tokens, SIMD_TILE_ROWS);
+    j.values = j.keys + packed_floats(s, s->head_dim);
+    j.scratch = j.values + packed_floats(s, j.dim);
+    return j;
+}
+
+/* ---- keys and values ------------------------------------------------------------ */
+
+static void pack_keys(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const attention_shape *s = &j->args->shape;
+    int64_t d = s->head_dim;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t key = i % j->tiles * SIMD_TILE, first = (i / j->tiles * s->tokens + key) * d;
+        int64_t count = at_most(s->tokens - key, SIMD_TILE);
+        simd_load_transposed(j->args->k, j->args->dtype, first, count, d,
+                             j->keys + i * d * SIMD_TILE);
+        simd_load_padded(j->args->v, j->args->dtype, first, count, d, SIMD_TILE, j->dim,
+                         j->values + i * SIMD_TILE * j->dim);
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static rows_scratch scratch_of(const job *j, int worker)
+{
+    int64_t d = j->args->shape.head_dim;
+    rows_scratch w = {.q = j->scratch + (uint64_t)worker * worker_floats(d)};
+    w.scores = w.q + chunk_count(d) * SIMD_TILE_ROWS * SIMD_TILE;
+    w.out = w.scores + SIMD_TILE_ROWS * SIMD_TILE;
+    w.max = w.out + SIMD_TILE_ROWS * j->dim;
+    w.sum = w.max + SIMD_TILE_ROWS;
+    return w;
+}
+
+/* Of `count` rows, times factor; the others become 0. */
+static void load_queries(const job *j, const rows_scratch *w, int64_t first, int64_t count)
+{
+    const float log2_e = 1.44269504088896340736f;
+    const attention_shape *s = &j->args->shape;
+    float factor = log2_e * (float)(1.0 / sqrt((double)s->head_dim));
+    simd_load_chunks(j->args->q, j->args->dtype, first * s->head_dim, count, s->head_dim, factor,
+                     w->q);
+}
+
+/* Keys that a row must not see get weight 0. Every row sees the first key, so a
+ * maximum is finite from the first tile on. */
+static void mask_scores(const attention_shape *s, float *scores, int64_t row, int64_t rows,
+                        int64_t key)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t visible = visible_keys(s, row + i) - key;
+        for (int64_t c = visible > 0 ? visible : 0; c < SIMD_TILE; c++)
+            scores[i * SIMD_TILE + c] = -INFINITY;
+    }
+}
+
+/* What the tile of keys gives the rows. */
+static void attend(const job *j, const rows_scratch *w, int64_t tile, int64_t row, int64_t rows,
+                   int64_t key)
+{
+    const attention_shape *s = &j->args->shape;
+    int64_t d = s->head_dim;
+    const float *keys = j->keys + tile * d * SIMD_TILE;
+    memset(w->scores, 0, SIMD_TILE_ROWS * SIMD_TILE * sizeof *w->scores);
+    simd_multiply_chunks(j->vectors, rows, SIMD_TILE, d, w->q, keys, SIMD_TILE, w->scores);
+    mask_scores(s, w->scores, row, rows, key);
+    j->vectors->online_softmax(rows, w->scores, w->max, w->sum, w->out, j->dim);
+    j->vectors->multiply_tile(rows, j->dim, SIMD_TILE, w->scores,
+                              j->values + tile * SIMD_TILE * j->dim, j->dim, w->out, j->dim);
+}
+
+static void store_rows(const job *j, const rows_scratch *w, int64_t first, int64_t count)
+{
+    const float ln_2 = 0.69314718055994530942f;
+    const attention_forward_args *a = j->args;
+    int64_t d = a->shape.head_dim;
+    for (int64_t i = 0; i < count; i++) {
+        float *row = w->out + i * j->dim, inverse = 1.0f / w->sum[i];
+        for (int64_t c = 0; c < d; c++) row[c] *= inverse;
+        kernel_from_f32(row, a->dtype, d, element_to(a->out, a->dtype, (first + i) * d));
+        if (a->lse) a->lse[first + i] = w->max[i] * ln_2 + logf(w->sum[i]);
+    }
+}
+
+static void run_rows(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const attention_shape *s = &j->args->shape;
+    rows_scratch w = scratch_of(j, worker);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t head = i / j->row_tiles, row = i % j->row_tiles * SIMD_TILE_ROWS;
+        int64_t rows = at_most(s->tokens - row, SIMD_TILE_ROWS);
+        int64_t keys = visible_keys(s, row + rows - 1);
+        load_queries(j, &w, head * s->tokens + row, rows);
+        memset(w.out, 0, (size_t)(SIMD_TILE_ROWS * j->dim) * sizeof *w.out);
+        for (int r = 0; r < SIMD_TILE_ROWS; r++) w.max[r] = -INFINITY, w.sum[r] = 0;
+        for (int64_t key = 0; key < keys; key += SIMD_TILE)
+            attend(j, &w, head * j->tiles + key / SIMD_TILE, row, rows, key);
+        store_rows(j, &w, head * s->tokens + row, rows);
+    }
+}
+
+/* ---- variants -------------------------------------------------------------------- */
+
+static int takes(const attention_forward_args *a)
+{
+    return is_valid(&a->shape) && !attention_forward_is_strided(a) && element_takes(a->dtype);
+}
+
+static int run_on(int threads, const attention_forward_args *a, float *workspace)
+{
+    if (!takes(a)) return KERNEL_ERROR_ARGUMENT;
+    job j = job_in(a, workspace);
+    int64_t heads = a->shape.batch * a->shape.heads;
+    pool_for(threads, heads * j.tiles, 1, pack_keys, &j);
+    pool_for(threads, heads * j.row_tiles, 1, run_rows, &j);
+    return KERNEL_OK;
+}
+
+size_t attention_simd_workspace(const void *args)
+{
+    return workspace_for(&((const attention_forward_args *)args)->shape, 1);
+}
+
+int attention_run_simd(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_on(1, args, workspace);
+}
+
+size_t attention_threads_workspace(const void *args)
+{
+    return workspace_for(&((const attention_forward_args *)args)->shape, pool_threads());
+}
+
+int attention_run_threads(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)state, (void)stream;
+    return run_on(pool_threads(), args, workspace);
+}

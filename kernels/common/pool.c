@@ -1,0 +1,179 @@
+/*
+ * pool.c - a fork-join pool: see pool.h.
+ *
+ * A helper that has nothing to do looks for work for some microseconds, so that
+ * the next loop of the same sample finds it awake, then sleeps on a condition:
+ * between samples, and while another library's threads are timed, it costs nothing.
+ */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* pthread_sigmask */
+#endif
+#include "pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "cpu.h"
+
+enum { MOST_THREADS = 1024, LOOKS = 2000 };
+
+typedef struct loop {
+    pool_function *function;
+    void *context;
+    int64_t count, range_length, range_count;
+    int threads;
+} loop;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    int wanted;  /* threads of a loop; 0: cpu_threads() */
+    int helpers; /* that were started; each takes part in every loop */
+    loop now;
+    atomic_llong next_range;
+    atomic_uint generation; /* of the loop */
+    atomic_int busy;        /* helpers that have not finished it */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER};
+
+int pool_threads(void)
+{
+    return pool.wanted > 0 ? pool.wanted : cpu_threads();
+}
+
+void pool_set_threads(int threads)
+{
+    pool.wanted = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+}
+
+/* Takes ranges until none is left. */
+static void work(const loop *l, int worker)
+{
+    if (worker >= l->threads) return;
+    for (;;) {
+        int64_t range = atomic_fetch_add(&pool.next_range, 1);
+        if (range >= l->range_count) return;
+        int64_t begin = range * l->range_length, left = l->count - begin;
+        l->function(l->context, worker, begin,
+                    begin + (left < l->range_length ? left : l->range_length));
+    }
+}
+
+static inline void look_again(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Returns the number of the loop after `seen`. */
+static unsigned await_loop(unsigned seen)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        unsigned generation = atomic_load(&pool.generation);
+        if (generation != seen) return generation;
+        look_again();
+    }
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.wake, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+    return atomic_load(&pool.generation);
+}
+
+static void finish_one(void)
+{
+    if (atomic_fetch_sub(&pool.busy, 1) > 1) return;
+    pthread_mutex_lock(&pool.lock);
+    pthread_cond_signal(&pool.done);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void await_helpers(void)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load(&pool.busy) == 0) return;
+        look_again();
+    }
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&pool.busy) > 0) pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* The first loop that it takes part in is the one after those before its start. */
+typedef struct helper {
+    int worker;
+    unsigned seen;
+} helper;
+
+static void *help(void *argument)
+{
+    const helper *self = argument;
+    for (unsigned seen = self->seen;;) {
+        seen = await_loop(seen);
+        work(&pool.now, self->worker);
+        finish_one();
+    }
+    return NULL;
+}
+
+/* Signals are the main thread's to handle: helpers are started with all blocked
+ * but those that a thread's own instruction causes. */
+static int start_helper(helper *self)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, help, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) pthread_detach(thread);
+    return error;
+}
+
+static void start_helpers(int count)
+{
+    static helper helpers[MOST_THREADS];
+    while (pool.helpers < count) {
+        helper *next = &helpers[pool.helpers];
+        *next = (helper){pool.helpers + 1, atomic_load(&pool.generation)};
+        if (start_helper(next) != 0) return;
+        pool.helpers++;
+    }
+}
+
+static void run_alone(const loop *l)
+{
+    for (int64_t begin = 0; begin < l->count; begin += l->range_length) {
+        int64_t left = l->count - begin;
+        l->function(l->context, 0, begin,
+                    begin + (left < l->range_length ? left : l->range_length));
+    }
+}
+
+void pool_for(int threads, int64_t count, int64_t range_length, pool_function *function,
+              void *context)
+{
+    loop l = {function, context, count, range_length,
+              count / range_length + (count % range_length > 0), threads};
+    if (threads <= 1 || l.range_count <= 1) {
+        run_alone(&l);
+        return;
+    }
+    start_helpers(threads < MOST_THREADS ? threads - 1 : MOST_THREADS - 1);
+    pthread_mutex_lock(&pool.lock);
+    pool.now = l;
+    atomic_store(&pool.next_range, 0);
+    atomic_store(&pool.busy, pool.helpers);
+    atomic_fetch_add(&pool.generation, 1);
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    work(&l, 0);
+    await_helpers();
+}

@@ -1,0 +1,57 @@
+/*
+ * simd.c - which family of vector instructions is taken: see simd.h.
+ */
+#include "simd.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simd_families.h"
+
+#if defined(__x86_64__)
+static int has(int index)
+{
+    __builtin_cpu_init();
+    switch (index) {
+    case 1: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case 2: return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    default: return 1;
+    }
+}
+
+static const simd_functions *const families[SIMD_FAMILIES] = {&simd_base, &simd_avx2,
+                                                              &simd_avx512};
+#else
+static int has(int index)
+{
+    (void)index;
+    return 1;
+}
+
+static const simd_functions *const families[SIMD_FAMILIES] = {&simd_base, NULL, NULL};
+#endif
+
+const simd_functions *simd_family(int index)
+{
+    return families[index] && has(index) ? families[index] : NULL;
+}
+
+static const simd_functions *chosen;
+
+static void choose(void)
+{
+    const char *wanted = getenv("GPUBENCH_SIMD");
+    for (int i = 0; i < SIMD_FAMILIES; i++) {
+        const simd_functions *family = simd_family(i);
+        if (family) chosen = family;
+        if (family && wanted && !strcmp(family->name, wanted)) return;
+    }
+}
+
+const simd_functions *simd(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose);
+    return chosen;
+}

@@ -1,0 +1,47 @@
+/*
+ * simd_base.c - vectors of 16 bytes, which every x86-64 (SSE2) and every 64-bit
+ * Arm (NEON) has. Elsewhere the compiler makes of them what it can.
+ */
+#include "simd_families.h"
+
+/* A 32-bit x86 without SSE passes no vectors and computes in long double. */
+#if defined(__i386__) && !defined(__SSE2_MATH__) && !defined(__clang__)
+#pragma GCC target("sse2,fpmath=sse")
+#endif
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#define SIMD_NAME "neon"
+#elif defined(__x86_64__) || defined(__i386__)
+#define SIMD_NAME "sse2"
+#else
+#define SIMD_NAME "vectors"
+#endif
+
+#define SIMD_BYTES 16
+#include "simd_lanes.h"
+
+#if defined(__aarch64__)
+enum { BLOCK_ROWS = 12, BLOCK_VECTORS = 2 }; /* of 32 registers 24 */
+
+static inline lanes multiply_add(lanes x, lanes y, lanes sum)
+{
+    return (lanes)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
+}
+#else
+enum { BLOCK_ROWS = 4, BLOCK_VECTORS = 2 }; /* of 16 registers 8, and the products' */
+
+static inline lanes multiply_add(lanes x, lanes y, lanes sum)
+{
+    return x * y + sum;
+}
+#endif
+
+static inline lanes larger(lanes x, lanes y)
+{
+    int_lanes greater = x > y;
+    return (lanes)((greater & (int_lanes)x) | (~greater & (int_lanes)y));
+}
+
+#define SIMD_TABLE simd_base
+#include "simd_body.h"

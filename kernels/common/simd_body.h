@@ -1,0 +1,267 @@
+/*
+ * simd_body.h - the loops of simd.h, for the family whose file includes this: it
+ * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add and larger.
+ * All are static but the table, so that no other file's code can be linked to them.
+ */
+
+enum { BLOCK_COLUMNS = BLOCK_VECTORS * LANES };
+
+/* ---- the rest of a loop ------------------------------------------------------- */
+
+/* Lanes of which the first `count` count; the others are `rest`. */
+static inline lanes load_some(const float *src, int64_t count, float rest)
+{
+    lanes value = all_of(rest);
+    memcpy(&value, src, (size_t)count * sizeof *src);
+    return value;
+}
+
+static inline void store_some(float *dst, lanes value, int64_t count)
+{
+    memcpy(dst, &value, (size_t)count * sizeof *dst);
+}
+
+/* ---- products ---------------------------------------------------------------- */
+
+/* c[BLOCK_ROWS, BLOCK_COLUMNS] = (adds ? c : 0) + a b, over depth. Element (r, p)
+ * of a is at a[r * a_row + p * a_depth]; inlined where one of the two is a
+ * constant. The sums stay in registers. */
+static inline __attribute__((always_inline)) void
+multiply_block(int64_t depth, const float *restrict a, int64_t a_row, int64_t a_depth,
+               const float *restrict b, int64_t ldb, float *restrict c, int64_t ldc, int adds)
+{
+    lanes sums[BLOCK_ROWS][BLOCK_VECTORS];
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        for (int v = 0; v < BLOCK_VECTORS; v++)
+            sums[r][v] = adds ? load(c + r * ldc + v * LANES) : all_of(0);
+    for (int64_t p = 0; p < depth; p++) {
+        lanes line[BLOCK_VECTORS];
+        for (int v = 0; v < BLOCK_VECTORS; v++) line[v] = load(b + v * LANES);
+        for (int r = 0; r < BLOCK_ROWS; r++) {
+            lanes factor = all_of(a[r * a_row]);
+            for (int v = 0; v < BLOCK_VECTORS; v++)
+                sums[r][v] = multiply_add(factor, line[v], sums[r][v]);
+        }
+        a += a_depth;
+        b += ldb;
+    }
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        for (int v = 0; v < BLOCK_VECTORS; v++) store(c + r * ldc + v * LANES, sums[r][v]);
+}
+
+static void multiply_strips(int64_t depth, const float *a, const float *b, float *c, int64_t ldc,
+                            int adds)
+{
+    multiply_block(depth, a, 1, BLOCK_ROWS, b, BLOCK_COLUMNS, c, ldc, adds);
+}
+
+/* A block that sticks out of c. */
+static void multiply_edge(int64_t rows, int64_t columns, int64_t depth, const float *a,
+                          const float *b, float *c, int64_t ldc, int adds)
+{
+    float block[BLOCK_ROWS * BLOCK_COLUMNS];
+    multiply_strips(depth, a, b, block, BLOCK_COLUMNS, 0);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < columns; j++)
+            c[r * ldc + j] = block[r * BLOCK_COLUMNS + j] + (adds ? c[r * ldc + j] : 0);
+}
+
+enum { PANEL_DEPTH = 256 }; /* a strip of it stays in the first-level cache */
+
+/* The lines `from` to from + now - 1 of the depth. */
+static void multiply_panel(int64_t rows, int64_t columns, int64_t depth, int64_t from,
+                           int64_t now, const float *a, const float *b, float *c, int64_t ldc)
+{
+    for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
+        for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS) {
+            const float *a_strip = a + i * depth + from * BLOCK_ROWS;
+            const float *b_strip = b + j * depth + from * BLOCK_COLUMNS;
+            float *block = c + i * ldc + j;
+            if (rows - i >= BLOCK_ROWS && columns - j >= BLOCK_COLUMNS)
+                multiply_strips(now, a_strip, b_strip, block, ldc, from > 0);
+            else
+                multiply_edge(rows - i < BLOCK_ROWS ? rows - i : BLOCK_ROWS,
+                              columns - j < BLOCK_COLUMNS ? columns - j : BLOCK_COLUMNS, now,
+                              a_strip, b_strip, block, ldc, from > 0);
+        }
+}
+
+static void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const float *a,
+                            const float *b, float *c, int64_t ldc)
+{
+    for (int64_t from = 0; from < depth; from += PANEL_DEPTH) {
+        int64_t now = depth - from < PANEL_DEPTH ? depth - from : PANEL_DEPTH;
+        multiply_panel(rows, columns, depth, from, now, a, b, c, ldc);
+    }
+}
+
+static void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const float *a,
+                          const float *b, int64_t ldb, float *c, int64_t ldc)
+{
+    for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS)
+        for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
+            multiply_block(depth, a + i * SIMD_TILE, SIMD_TILE, 1, b + j, ldb, c + i * ldc + j,
+                           ldc, 1);
+}
+
+/* ---- exponentials ------------------------------------------------------------- */
+
+/* 2^x for x <= 0, as attention/tile.h's exp2_nonpositive, in lanes: below 2^-126
+ * it is 2^-126, which vanishes beside a sum that holds at least one 1. */
+static inline lanes exp2_nonpositive_lanes(lanes x)
+{
+    lanes clamped = larger(all_of(-126.0f), x); /* this way round keeps a NaN */
+    int_lanes whole = __builtin_convertvector(clamped - 0.5f, int_lanes);
+    lanes f = clamped - __builtin_convertvector(whole, lanes);
+    lanes p = all_of(1.5252733804e-5f);
+    p = multiply_add(p, f, all_of(1.5403530394e-4f));
+    p = multiply_add(p, f, all_of(1.3333558146e-3f));
+    p = multiply_add(p, f, all_of(9.6181291076e-3f));
+    p = multiply_add(p, f, all_of(5.5504108665e-2f));
+    p = multiply_add(p, f, all_of(2.4022650696e-1f));
+    p = multiply_add(p, f, all_of(6.9314718056e-1f));
+    p = multiply_add(p, f, all_of(1.0f));
+    return (lanes)((uint_lanes)p + ((uint_lanes)whole << 23));
+}
+
+static inline float largest_lane(lanes x)
+{
+    float most = x[0];
+    for (int l = 1; l < LANES; l++) most = x[l] > most ? x[l] : most;
+    return most;
+}
+
+static inline float sum_of_lanes(lanes x)
+{
+    float sum = 0;
+    for (int l = 0; l < LANES; l++) sum += x[l];
+    return sum;
+}
+
+static float row_max(int64_t count, const float *row)
+{
+    lanes most = load_some(row, count < LANES ? count : LANES, row[0]);
+    int64_t j = LANES;
+    for (; j + LANES <= count; j += LANES) most = larger(load(row + j), most);
+    if (j < count) most = larger(load_some(row + j, count - j, row[0]), most);
+    return largest_lane(most);
+}
+
+static float exponentiate(int64_t count, float factor, float max, float *row)
+{
+    lanes sum = all_of(0);
+    int64_t j = 0;
+    for (; j + LANES <= count; j += LANES) {
+        lanes weight = exp2_nonpositive_lanes((load(row + j) - max) * factor);
+        sum += weight;
+        store(row + j, weight);
+    }
+    if (j < count) {
+        lanes x = load_some(row + j, count - j, -INFINITY);
+        store_some(row + j, exp2_nonpositive_lanes((x - max) * factor), count - j);
+        for (; j < count; j++) sum[0] += row[j];
+    }
+    return sum_of_lanes(sum);
+}
+
+static void scale(int64_t count, float factor, float *row)
+{
+    int64_t j = 0;
+    for (; j + LANES <= count; j += LANES) store(row + j, load(row + j) * factor);
+    for (; j < count; j++) row[j] *= factor;
+}
+
+static inline float tile_row_max(const float *row)
+{
+    lanes most = load(row);
+    for (int j = LANES; j < SIMD_TILE; j += LANES) most = larger(load(row + j), most);
+    return largest_lane(most);
+}
+
+/* row[j] = 2^(row[j] - max); returns their sum. */
+static inline float exponentiate_row(float *row, float max)
+{
+    lanes sum = all_of(0);
+    for (int j = 0; j < SIMD_TILE; j += LANES) {
+        lanes weight = exp2_nonpositive_lanes(load(row + j) - max);
+        sum += weight;
+        store(row + j, weight);
+    }
+    return sum_of_lanes(sum);
+}
+
+static void online_softmax(int64_t rows, float *scores, float *max, float *sum, float *out,
+                           int64_t dim)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        float *row = scores + i * SIMD_TILE, before = max[i], now = tile_row_max(row);
+        if (now > before) {
+            float correction = exp2_nonpositive_lanes(all_of(before - now))[0];
+            max[i] = now;
+            sum[i] *= correction;
+            scale(dim, correction, out + i * dim);
+        }
+        sum[i] += exponentiate_row(row, max[i]);
+    }
+}
+
+/* ---- GELU ---------------------------------------------------------------------- */
+
+/* With u = sqrt(2 / pi) (x + 0.044715 x^3) and s = 1 / (1 + exp(-2 u)), the tanh of
+ * ffn.h's GELU is 2 s - 1, so gelu(x) = x s. exp is taken of -|2 u| only. */
+static inline lanes gelu_sigmoid(lanes x)
+{
+    const float twice_log2_e = 2 * 1.44269504088896340736f * 0.79788456080286535588f;
+    lanes u = twice_log2_e * multiply_add(0.044715f * x * x, x, x);
+    lanes magnitude = larger(-u, u);
+    int_lanes vanishes = magnitude > 126.0f, negative = u < 0; /* x may be larger than 2^126 */
+    lanes e = (lanes)(~vanishes & (int_lanes)exp2_nonpositive_lanes(-magnitude));
+    lanes inverse = 1.0f / (1.0f + e), of_negative = e * inverse;
+    return (lanes)((negative & (int_lanes)of_negative) | (~negative & (int_lanes)inverse));
+}
+
+static inline lanes gelu_lanes(lanes x)
+{
+    return x * gelu_sigmoid(x);
+}
+
+/* s + x s' with s' = s (1 - s) 2 u'. u' is kept finite: 1 - s is 0 long before. */
+static inline lanes gelu_gradient_lanes(lanes x)
+{
+    const float sqrt_8_over_pi = 2 * 0.79788456080286535588f;
+    lanes s = gelu_sigmoid(x), near = larger(all_of(-100), -larger(x, -x));
+    lanes twice_slope = sqrt_8_over_pi * (1 + 3 * 0.044715f * near * near);
+    return multiply_add(x * s * (1 - s), twice_slope, s);
+}
+
+static void gelu(int64_t count, float *x)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) store(x + i, gelu_lanes(load(x + i)));
+    if (i < count) store_some(x + i, gelu_lanes(load_some(x + i, count - i, 0)), count - i);
+}
+
+static void multiply_gelu_gradient(int64_t count, const float *pre, float *product)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(product + i, load(product + i) * gelu_gradient_lanes(load(pre + i)));
+    if (i < count) {
+        lanes slope = gelu_gradient_lanes(load_some(pre + i, count - i, 0));
+        store_some(product + i, load_some(product + i, count - i, 0) * slope, count - i);
+    }
+}
+
+const simd_functions SIMD_TABLE = {
+    .name = SIMD_NAME,
+    .block_rows = BLOCK_ROWS,
+    .block_columns = BLOCK_COLUMNS,
+    .multiply_packed = multiply_packed,
+    .multiply_tile = multiply_tile,
+    .online_softmax = online_softmax,
+    .row_max = row_max,
+    .exponentiate = exponentiate,
+    .scale = scale,
+    .gelu = gelu,
+    .multiply_gelu_gradient = multiply_gelu_gradient,
+};

@@ -1,0 +1,170 @@
+/*
+ * blas.c - matrix products by the machine's CBLAS library.
+ *
+ * 5. blas  cblas_sgemm; other dtypes are widened to f32 before. What a library
+ *          of many man-years reaches on the same number of threads.
+ *
+ * The library is loaded when the first variant asks for it, so that nothing else
+ * links with it or shares the processor with its threads. GPUBENCH_BLAS names
+ * another one than those that are looked for.
+ */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700 /* setenv */
+#endif
+#include "linear.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../common/convert.h"
+#include "../common/element.h"
+#include "../common/pool.h"
+
+/* Netlib's names for these, from its cblas.h. */
+enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
+
+/* Libraries are built with integers of 32 bits or, under the same names, of 64. */
+typedef void sgemm_32(int order, int a_transposed, int b_transposed, int32_t m, int32_t n,
+                      int32_t k, float alpha, const float *a, int32_t lda, const float *b,
+                      int32_t ldb, float beta, float *c, int32_t ldc);
+typedef void sgemm_64(int order, int a_transposed, int b_transposed, int64_t m, int64_t n,
+                      int64_t k, float alpha, const float *a, int64_t lda, const float *b,
+                      int64_t ldb, float beta, float *c, int64_t ldc);
+
+static struct {
+    sgemm_32 *narrow; /* one of the two */
+    sgemm_64 *wide;
+    void (*set_threads)(int count); /* NULL: it has none to set */
+    char name[160], missing[160];
+} blas;
+
+/* A function's address is not an object's to C, but POSIX makes it one here. */
+static void look_up(void *library, const char *name, void *function)
+{
+    void *address = dlsym(library, name);
+    memcpy(function, &address, sizeof address);
+}
+
+/* What cblas_sgemm takes; lines of a matrix are contiguous. */
+typedef struct operand {
+    const float *data;
+    int transposed;
+    int64_t ld;
+} operand;
+
+static void sgemm(int64_t m, int64_t n, int64_t k, operand a, operand b, float *c, int64_t ldc)
+{
+    if (blas.wide)
+        blas.wide(ROW_MAJOR, a.transposed, b.transposed, m, n, k, 1, a.data, a.ld, b.data, b.ld, 0,
+                  c, ldc);
+    else
+        blas.narrow(ROW_MAJOR, a.transposed, b.transposed, (int32_t)m, (int32_t)n, (int32_t)k, 1,
+                    a.data, (int32_t)a.ld, b.data, (int32_t)b.ld, 0, c, (int32_t)ldc);
+}
+
+/* Of ones, [3, 7] by [7, 5] in larger matrices: 7 wherever the product is, and
+ * nothing beside it. */
+static int is_sane(void)
+{
+    enum { M = 3, N = 5, K = 7, LDA = 9, LDB = 11, LDC = 13 };
+    float a[M * LDA], b[K * LDB], c[M * LDC];
+    for (int i = 0; i < M * LDA; i++) a[i] = 1;
+    for (int i = 0; i < K * LDB; i++) b[i] = 1;
+    for (int i = 0; i < M * LDC; i++) c[i] = -1;
+    sgemm(M, N, K, (operand){a, NOT_TRANSPOSED, LDA}, (operand){b, NOT_TRANSPOSED, LDB}, c, LDC);
+    for (int i = 0; i < M * LDC; i++)
+        if (c[i] != (i % LDC < N ? 7.0f : -1.0f)) return 0;
+    return 1;
+}
+
+/* OpenBLAS tells how it was built; of another library the integers are 32 bits. */
+static void ask_openblas(void *library, const char *file)
+{
+    char *(*config)(void), *(*core)(void);
+    look_up(library, "openblas_get_config", &config);
+    look_up(library, "openblas_get_corename", &core);
+    look_up(library, "openblas_set_num_threads", &blas.set_threads);
+    if (config && strstr(config(), "USE64BITINT")) {
+        look_up(library, "cblas_sgemm", &blas.wide);
+        blas.narrow = NULL;
+    }
+    snprintf(blas.name, sizeof blas.name, "%s%s%s", file, core ? " " : "", core ? core() : "");
+}
+
+/* Its threads are to sleep as soon as a product is done: by default they look for
+ * more during the next variant's sample. Read when the library is loaded. */
+static void *open_library(const char **file)
+{
+    static const char *const files[] = {"libopenblas.so.0", "libopenblas64.so.0", "libcblas.so.3",
+                                        "libblas.so.3"};
+    const char *wanted = getenv("GPUBENCH_BLAS");
+    void *library = NULL;
+    setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
+    if (wanted) {
+        *file = wanted;
+        return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files && !library; i++)
+        library = dlopen(*file = files[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static void load(void)
+{
+    const char *file, *wanted = getenv("GPUBENCH_BLAS");
+    void *library = open_library(&file);
+    if (!library) {
+        snprintf(blas.missing, sizeof blas.missing, "cannot load a CBLAS library: %s",
+                 wanted ? wanted : "libopenblas, libcblas, libblas");
+        return;
+    }
+    look_up(library, "cblas_sgemm", &blas.narrow);
+    if (blas.narrow) ask_openblas(library, file);
+    if (!blas.narrow && !blas.wide)
+        snprintf(blas.missing, sizeof blas.missing, "%s has no cblas_sgemm", file);
+    else if (!is_sane())
+        snprintf(blas.missing, sizeof blas.missing, "%s multiplies wrongly", file);
+}
+
+const char *linear_has_no_blas(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return blas.missing[0] ? blas.missing : NULL;
+}
+
+const char *linear_blas_name(void)
+{
+    return linear_has_no_blas() ? NULL : blas.name;
+}
+
+/* Of a matrix of one row or column any stride is right, but not to cblas. */
+static operand operand_of(linear_matrix x, int64_t rows, int64_t columns, float *copy)
+{
+    int transposed = x.column_stride != 1;
+    int64_t ld = transposed ? x.column_stride : x.row_stride;
+    int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns;
+    operand o = {x.data, transposed ? TRANSPOSED : NOT_TRANSPOSED, ld < length ? length : ld};
+    if (element_is_f32(x.dtype)) return o;
+    for (int64_t i = 0; i < lines; i++)
+        kernel_to_f32(element_at(x.data, x.dtype, i * ld), x.dtype, length, copy + i * length);
+    o.data = copy;
+    o.ld = length;
+    return o;
+}
+
+static void multiply_blas(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
+                          float *c, float *scratch)
+{
+    if (blas.set_threads) blas.set_threads(pool_threads());
+    sgemm(m, n, k, operand_of(a, m, k, scratch), operand_of(b, k, n, scratch + m * k), c, n);
+}
+
+int linear_is_missing(const linear_way *way)
+{
+    return way == &linear_blas && linear_has_no_blas() != NULL;
+}
+
+const linear_way linear_blas = {multiply_blas, pool_threads, 1};

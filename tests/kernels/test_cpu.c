@@ -1,0 +1,112 @@
+/*
+ * test_cpu.c - how many threads a cgroup's quota pays for, in trees made here.
+ */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel_test.h"
+
+#include "../../kernels/common/cpu.h"
+
+static char root[] = "/tmp/gpubench_cpu_XXXXXX";
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_file(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    remove(path);
+}
+
+static void make_folder(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void expect_quota(const char *text, int threads)
+{
+    write_file("a/cpu.max", text);
+    assert_int_equal(cpu_quota(root, "/a"), threads);
+}
+
+static void test_version_2(void **state)
+{
+    (void)state;
+    assert_int_equal(cpu_quota(root, "/a"), 0); /* no file */
+    expect_quota("max 100000\n", 0);
+    expect_quota("200000 100000\n", 2);
+    expect_quota("150000 100000\n", 2); /* rounded up */
+    expect_quota("50000 100000\n", 1);
+    expect_quota("", 0);
+    expect_quota("abc\n", 0);
+    expect_quota("200000\n", 0); /* no period */
+    expect_quota("200000 0\n", 0);
+    expect_quota("-1 100000\n", 0);
+}
+
+/* The smallest on the way to the root counts. */
+static void test_parents(void **state)
+{
+    (void)state;
+    write_file("a/cpu.max", "300000 100000\n");
+    write_file("a/b/cpu.max", "max 100000\n");
+    assert_int_equal(cpu_quota(root, "/a/b"), 3);
+    write_file("cpu.max", "100000 100000\n");
+    assert_int_equal(cpu_quota(root, "/a/b"), 1);
+    assert_int_equal(cpu_quota(root, "/"), 1);
+    remove_file("cpu.max");
+    remove_file("a/cpu.max");
+    remove_file("a/b/cpu.max");
+}
+
+static void test_version_1(void **state)
+{
+    (void)state;
+    write_file("a/cpu.cfs_period_us", "100000\n");
+    write_file("a/cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(cpu_quota(root, "/a"), 0);
+    write_file("a/cpu.cfs_quota_us", "250000\n");
+    assert_int_equal(cpu_quota(root, "/a"), 3);
+    remove_file("a/cpu.cfs_quota_us");
+    remove_file("a/cpu.cfs_period_us");
+}
+
+static void test_own(void **state)
+{
+    (void)state;
+    assert_true(cpu_affinity() >= 1);
+    assert_in_range(cpu_threads(), 1, cpu_affinity());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_parents),
+        cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_own),
+    };
+    if (!mkdtemp(root)) return 1;
+    make_folder("a");
+    make_folder("a/b");
+    int failed = cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+    remove_file("a/b");
+    remove_file("a");
+    rmdir(root);
+    return failed;
+}

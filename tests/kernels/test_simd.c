@@ -1,0 +1,200 @@
+/*
+ * test_simd.c - the loops of every family of vector instructions that this
+ * processor has, against double precision and closed forms.
+ */
+#include "kernel_test.h"
+
+#include "../../kernels/common/random.h"
+#include "../../kernels/common/simd.h"
+#include "../../kernels/ffn/ffn.h"
+#include "../../kernels/linear/linear.h"
+
+typedef void test_of_family(const simd_functions *f);
+
+static void for_families(test_of_family *test)
+{
+    int count = 0;
+    for (int i = 0; i < SIMD_FAMILIES; i++)
+        if (simd_family(i)) {
+            test(simd_family(i));
+            count++;
+        }
+    assert_true(count > 0);
+}
+
+static float *random_floats(int64_t count, uint64_t seed)
+{
+    float *values = fresh((size_t)count * sizeof *values);
+    assert_int_equal(random_normal_cpu(values, KERNEL_F32, count, 0, 1, seed), 0);
+    return values;
+}
+
+static void sizes_of(const simd_functions *f)
+{
+    assert_int_equal(SIMD_TILE_ROWS % f->block_rows, 0);
+    assert_int_equal(SIMD_TILE % f->block_columns, 0);
+    assert_true(f->block_rows <= SIMD_MOST_ROWS && f->block_columns <= SIMD_MOST_COLUMNS);
+}
+
+/* Columns of c that are not of the result stay as they are, the sums are right. */
+static void tile_of(const simd_functions *f)
+{
+    enum { ROWS = SIMD_TILE_ROWS, COLUMNS = SIMD_TILE, LDB = SIMD_TILE + 3, LDC = SIMD_TILE + 5 };
+    float *a = random_floats(ROWS * SIMD_TILE, 1), *b = random_floats(SIMD_TILE * LDB, 2);
+    float *c = fresh(ROWS * LDC * sizeof *c);
+    for (int depth = 1; depth <= SIMD_TILE; depth += 9) {
+        for (int i = 0; i < ROWS * LDC; i++) c[i] = 2;
+        f->multiply_tile(ROWS, COLUMNS, depth, a, b, LDB, c, LDC);
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < LDC; j++) {
+                double sum = 2;
+                for (int p = 0; p < depth && j < COLUMNS; p++)
+                    sum += (double)a[i * SIMD_TILE + p] * (double)b[p * LDB + j];
+                assert_close(c[i * LDC + j], sum, 2e-5);
+            }
+    }
+    free(a);
+    free(b);
+    free(c);
+}
+
+/* Weights are 2^(score - max), so that after two tiles of known scores a row of
+ * out that was 1 has been rescaled by 2^-3. */
+static void softmax_of(const simd_functions *f)
+{
+    enum { DIM = 32 };
+    float *scores = fresh(SIMD_TILE * sizeof *scores), out[DIM], max = -INFINITY, sum = 0;
+    for (int j = 0; j < DIM; j++) out[j] = 0;
+    for (int j = 0; j < SIMD_TILE; j++) scores[j] = j == 5 ? 4.0f : 3.0f;
+    f->online_softmax(1, scores, &max, &sum, out, DIM);
+    assert_close(max, 4, 0);
+    assert_close(sum, 1 + 63 * 0.5, 1e-5);
+    assert_close(scores[5], 1, 1e-7);
+    assert_close(scores[6], 0.5, 1e-7);
+    for (int j = 0; j < DIM; j++) out[j] = 1;
+    for (int j = 0; j < SIMD_TILE; j++) scores[j] = j == 63 ? 7.0f : -INFINITY;
+    f->online_softmax(1, scores, &max, &sum, out, DIM);
+    assert_close(max, 7, 0);
+    assert_close(sum, 32.5 / 8 + 1, 1e-6);
+    for (int j = 0; j < DIM; j++) assert_close(out[j], 0.125, 1e-8);
+    free(scores);
+}
+
+/* Rows of every length to beyond four vectors of the widest family. */
+static void rows_of(const simd_functions *f)
+{
+    for (int count = 1; count < 70; count++) {
+        float *row = fresh((size_t)(count + 1) * sizeof *row);
+        for (int i = 0; i < count; i++) row[i] = (float)-i;
+        row[count] = 100; /* not of the row */
+        assert_close(f->row_max(count, row), 0, 0);
+        float sum = f->exponentiate(count, 0.5f, 1, row); /* 2^(-(i + 1) / 2) */
+        double expected = 0;
+        for (int i = 0; i < count; i++) {
+            expected += pow(2, -(i + 1) / 2.0);
+            assert_close(row[i], pow(2, -(i + 1) / 2.0), 1e-7);
+        }
+        assert_close(sum, expected, 1e-6);
+        row[0] = 3;
+        f->scale(count, 2, row);
+        assert_close(row[0], 6, 0);
+        assert_close(row[count], 100, 0);
+        free(row);
+    }
+}
+
+static void gelu_of(const simd_functions *f)
+{
+    enum { COUNT = 801 };
+    float *x = fresh((COUNT + 1) * sizeof *x), *slope = fresh((COUNT + 1) * sizeof *slope);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = (float)(i - COUNT / 2) / 40;
+        slope[i] = 2;
+    }
+    slope[COUNT] = x[COUNT] = 5;
+    f->multiply_gelu_gradient(COUNT, x, slope);
+    f->gelu(COUNT, x);
+    for (int i = 0; i < COUNT; i++) {
+        double at = (double)((float)(i - COUNT / 2) / 40);
+        assert_close(x[i], ffn_gelu(at), 1e-6 * fmax(1, fabs(at)));
+        assert_close(slope[i], 2 * ffn_gelu_gradient(at), 4e-6);
+    }
+    assert_close(slope[COUNT], 5, 0);
+    assert_close(x[COUNT], 5, 0);
+    free(x);
+    free(slope);
+}
+
+/* What is no number stays none. */
+static void nan_of(const simd_functions *f)
+{
+    float row[3] = {1, NAN, 2}, pair[2] = {NAN, 1}, slope[2] = {1, 1};
+    f->exponentiate(3, 1, 2, row);
+    assert_true(isnan(row[1]));
+    f->multiply_gelu_gradient(2, pair, slope);
+    assert_true(isnan(slope[0]) && !isnan(slope[1]));
+    f->gelu(2, pair);
+    assert_true(isnan(pair[0]) && !isnan(pair[1]));
+}
+
+static void test_families(void **state)
+{
+    (void)state;
+    for_families(sizes_of);
+    for_families(tile_of);
+    for_families(softmax_of);
+    for_families(rows_of);
+    for_families(gelu_of);
+    for_families(nan_of);
+}
+
+/* ---- products of any size and layout --------------------------------------------- */
+
+static linear_matrix matrix(const float *data, int64_t rows, int64_t columns, int transposed)
+{
+    return transposed ? linear_transposed(data, KERNEL_F32, rows)
+                      : linear_rows(data, KERNEL_F32, columns);
+}
+
+static void expect_product(const linear_way *way, int64_t m, int64_t n, int64_t k, int layout)
+{
+    float *a = random_floats(m * k, 3), *b = random_floats(k * n, 4);
+    float *c = fresh((size_t)(m * n) * sizeof *c);
+    float *scratch = fresh(linear_scratch_floats(m, n, k) * sizeof *scratch);
+    int ta = layout & 1, tb = layout >> 1;
+    way->multiply(m, n, k, matrix(a, m, k, ta), matrix(b, k, n, tb), c, scratch);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < k; p++)
+                sum += (double)a[ta ? p * m + i : i * k + p] *
+                       (double)b[tb ? j * k + p : p * n + j];
+            assert_close(c[i * n + j], sum, 2e-6 * (double)(k + 10));
+        }
+    free(a);
+    free(b);
+    free(c);
+    free(scratch);
+}
+
+static void test_products(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1},    {1, 33, 7},    {13, 1, 300}, {12, 32, 256},
+                                       {25, 65, 513}, {150, 300, 17}, {3, 520, 40}};
+    const linear_way *ways[] = {&linear_naive, &linear_tiled, &linear_simd, &linear_threads,
+                                &linear_blas};
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !linear_is_missing(ways[w]); i++)
+            for (int layout = 0; layout < 4; layout++)
+                expect_product(ways[w], sizes[i][0], sizes[i][1], sizes[i][2], layout);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_products),
+    };
+    return cmocka_run_group_tests_name("simd", tests, NULL, NULL);
+}
