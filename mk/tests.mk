@@ -6,7 +6,7 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := codes command_line counters csv engine helpers hooks host json options row_files \
+HEADER_TESTS := backend codes command_line counters csv engine helpers hooks host json options row_files \
   rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
@@ -67,7 +67,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := pool simd attention ffn
+SANE_TESTS := pool simd attention attention_backward ffn
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -86,7 +86,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # Again with the narrower vectors.
-VECTOR_TESTS := attention ffn
+VECTOR_TESTS := attention attention_backward ffn
 
 # What must not pass where a compiler believes that there are no NaNs.
 FAST_MATH := -O3 -ffast-math
