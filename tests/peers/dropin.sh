@@ -9,31 +9,11 @@
 # a program does not compile or a case fails; 2 if nothing could be tried.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 arch=${DROPIN_ARCH:-90a}
 build=build/dropin
-sources=${DROPIN_SOURCES:-$build/sources}
-
-give_up() {
-    echo "dropin.sh: $*" >&2
-    exit 2
-}
-
-command -v "$nvcc" >/dev/null || give_up "no compiler '${nvcc:-nvcc}': set NVCC"
+given=${DROPIN_SOURCES:-}
+. tests/peers/fetched.sh
 mkdir -p "$build" results
-
-# fetched OWNER/NAME REVISION FILE: the revision is in the folder of sources, with FILE.
-fetched() {
-    folder=$sources/${1#*/}
-    if [ -z "${DROPIN_SOURCES:-}" ] &&
-        [ "$(git -C "$folder" rev-parse HEAD 2>/dev/null)" != "$2" ]; then
-        rm -rf "$folder"
-        { git init -q "$folder" &&
-            git -C "$folder" fetch -q --depth 1 "https://github.com/$1" "$2" &&
-            git -C "$folder" checkout -q FETCH_HEAD; } || give_up "cannot fetch $1 at $2"
-    fi
-    [ -f "$folder/$3" ] || give_up "no $3 in '$folder'"
-}
 
 fetched karpathy/llm.c f1e2ace651495b74ae22d45d1723443fd00ecd3a dev/cuda/common.h
 fetched pranjalssh/fast.cu 38eb642e0c081231d6f695978be63604bd7c689b matmul.cu

@@ -1,10 +1,10 @@
 #!/bin/sh
-# test_peers.sh - tests/peers/dropin.sh, with other people's sources, the compiler and the
-# driver's tool replaced by what says what it was asked. As TAP lines.
+# test_peers.sh - the scripts of tests/peers/, with other people's sources, the compiler and
+# the driver's tool replaced by what says what it was asked. As TAP lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-unset NVCC DROPIN_ARCH DROPIN_SOURCES
+unset NVCC DROPIN_ARCH DROPIN_SOURCES NVBENCH_ARCH NVBENCH_SOURCES
 
 explain() { tail -n 20 "$log"; }
 
@@ -67,5 +67,41 @@ check $? "a source that is missing is named"
 NVCC="$work/bin/none" DROPIN_SOURCES="$work/sources" dropin
 [ $? -eq 2 ] && grep -q "no compiler '$work/bin/none'" "$log"
 check $? "a compiler that is missing is named"
+
+# ---- nvbench.sh
+
+nvbench="$work/sources/nvbench"
+mkdir -p "$nvbench/nvbench/detail" "$nvbench/nvbench/internal" "$nvbench/docs" \
+    "$work/sources/fmt/src" "$work/sources/json/include/nlohmann"
+printf '#cmakedefine NVBENCH_HAS_NVML\n#define KEPT\n' >"$nvbench/nvbench/config.cuh.in"
+for file in nvbench/main.cu nvbench/state.cxx nvbench/runner.cu nvbench/json_printer.cxx \
+    nvbench/cupti_profiler.cxx nvbench/detail/measure_hot.cu nvbench/detail/gpu.cxx \
+    nvbench/internal/nvml.cxx; do
+    : >"$nvbench/$file"
+done
+echo 'how to use it' | tee "$nvbench/docs/cli_help.md" >"$nvbench/docs/cli_help_axis.md"
+: >"$work/sources/fmt/src/format.cc"
+: >"$work/sources/json/include/nlohmann/json.hpp"
+nvbench() { "$work/tree/tests/peers/nvbench.sh" >"$log" 2>&1; }
+
+: >"$COMPILED"
+NVBENCH_SOURCES="$work/sources" nvbench
+[ $? -eq 0 ] && for name in nvbench gpubench; do
+    lines=$(wc -l <"tests/peers/gpu/$name.cu")
+    grep -q "^$name: $lines lines, compiled in [0-9.]* s" "$log" || exit 1
+done
+check $? "nvbench.sh: lines and the time to compile"
+[ "$(sed -n 's/.* -c .*\/\(.*\) -o .*/\1/p' "$COMPILED" | sort | tr '\n' ' ')" = \
+    "format.cc gpu.cxx measure_hot.cu nvml.cxx runner.cu state.cxx " ]
+check $? "nvbench.sh: the library is what needs neither CUPTI nor a main"
+grep -qx '#define KEPT' "$work/tree/build/nvbench/include/nvbench/config.cuh" &&
+    ! grep -q cmakedefine "$work/tree/build/nvbench/include/nvbench/config.cuh"
+check $? "nvbench.sh: NVBench's configuration, without what was not found"
+GPU=toy NVBENCH_SOURCES="$work/sources" nvbench
+[ $? -eq 0 ] && grep -q '^ran gpubench' "$log" && grep -q 'nvbench: exit status 0, ' "$log"
+check $? "nvbench.sh: with a GPU both are run, and their status is told"
+GPU=toy BROKEN=gpu/nvbench NVBENCH_SOURCES="$work/sources" nvbench
+[ $? -eq 1 ] && grep -q 'no such thing as gpu/nvbench' "$log" && ! grep -q '^ran' "$log"
+check $? "nvbench.sh: what does not compile is told, and nothing is run"
 
 finish
