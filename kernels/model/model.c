@@ -1,14 +1,16 @@
 /*
- * model.c - a model's step on the host: three variants that run the ops of
- * ops.c one after the other.
+ * model.c - a model's step on the host: variants that run the ops of ops.c one
+ * after the other.
  *
  * 1. unfused    naive parts: those of block.c's variant of that name, and the
  *               simplest of the others
- * 2. best       the best parts of this machine
- * 3. recompute  best, for args that say that activations are recomputed: less
+ * 2. best       tiled attention and products
+ * 3. simd       best's, with the vector instructions that the processor has
+ * 4. threads    the same on all threads
+ * 5. recompute  best, for args that say that activations are recomputed: less
  *               memory for a third more products
  *
- * All are bound by the products' arithmetic. One thread.
+ * All are bound by the products' arithmetic.
  */
 #include "run.h"
 
@@ -22,6 +24,10 @@ static const model_way_cpu unfused_way = {&part_unfused_cpu, "naive", "scatter",
                                       "naive",           "per_tensor", "per_tensor"};
 const model_way_cpu model_best_way_cpu = {&part_best_cpu, "vectorized", "sorted", "fused",
                                           "fused_one_pass", "fused", "fused"};
+static const model_way_cpu simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
+                                   "fused_one_pass", "fused", "fused"};
+static const model_way_cpu threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
+                                      "fused_one_pass", "fused", "fused"};
 
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
@@ -102,6 +108,16 @@ static size_t best_workspace(const void *args)
     return model_workspace_bytes_cpu(args, &model_best_way_cpu);
 }
 
+static size_t simd_workspace(const void *args)
+{
+    return model_workspace_bytes_cpu(args, &simd_way);
+}
+
+static size_t threads_workspace(const void *args)
+{
+    return model_workspace_bytes_cpu(args, &threads_way);
+}
+
 int model_prepare_cpu(const void *args, void **state)
 {
     model_ops *ops = malloc(sizeof *ops);
@@ -149,15 +165,34 @@ static int run_best(const void *args, void *workspace, void *state, kernel_strea
     return model_run_cpu(args, &model_best_way_cpu, workspace, state);
 }
 
+static int run_simd(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return model_run_cpu(args, &simd_way, workspace, state);
+}
+
+static int run_threads(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return model_run_cpu(args, &threads_way, workspace, state);
+}
+
 enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
 
 /* Not deterministic: a step changes what it starts from. */
 static const kernel_variant rows[] = {
     {.name = "unfused", .note = "the simplest of every operation", .dtypes = CPU_DTYPES,
-     .workspace_bytes = unfused_workspace, .prepare = model_prepare_cpu, .release = model_release_cpu,
-     .run = run_unfused},
+     .workspace_bytes = unfused_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_unfused},
     {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
-     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_best},
+     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_best},
+    {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
+     .workspace_bytes = simd_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+     .workspace_bytes = threads_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
      .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
