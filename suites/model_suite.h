@@ -1,7 +1,7 @@
 /*
  * model_suite.h - what the files of the model's suite share: model.c queues the
- * cases, model_parts.c those of a
- * step's components, model_habits.c those of habits, model_build.c gives them memory, model_check.c verifies what they left.
+ * cases, model_parts.c those of a step's components, model_habits.c those of habits;
+ * model_build.c gives them memory, model_check.c verifies what they left.
  */
 #ifndef MODEL_SUITE_H
 #define MODEL_SUITE_H

@@ -16,13 +16,8 @@
  * inputs      Each step's tokens made in pageable or page-locked memory and copied in the
  *             step, or there already.
  */
-#include <new>
-#include <stdlib.h>
-#include <string.h>
-
-#include "model.cuh"
 #include "habits.cuh"
-#include "../common/device.cuh"
+#include "model.cuh"
 
 namespace {
 
@@ -177,10 +172,10 @@ void release_steps(void *state)
 int read_loss(const model_args &a, kernel_stream stream)
 {
     model_plan plan = model_plan_of(&a);
+    const float *results = static_cast<float *>(model_memory(&a, &plan, MODEL_RESULTS));
     float loss;
-    int error = cudaMemcpyAsync(&loss, static_cast<float *>(model_memory(&a, &plan, MODEL_RESULTS)) +
-                                           MODEL_RESULT_LOSS,
-                                sizeof loss, cudaMemcpyDeviceToHost, stream);
+    int error = cudaMemcpyAsync(&loss, results + MODEL_RESULT_LOSS, sizeof loss,
+                                cudaMemcpyDeviceToHost, stream);
     return error ? error : cudaStreamSynchronize(stream);
 }
 

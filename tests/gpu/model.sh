@@ -38,7 +38,8 @@ table() { # table FILE
           what = value("case") " " (p["part"] != "" ? p["pass"] "." p["part"] : p["habit"])
           steps = p["steps"] ? p["steps"] : 1
           us = us / steps
-          printf "%-7s b=%-2s t=%-5s %-5s %-30s %-16s %9.3f ms +- %8.3f %10.0f tok/s %7.1f TFLOP/s %7.0f MB\n", \
+          printf "%-6s b=%-2s t=%-5s %-5s %-30s %-16s " \
+              "%9.3f ms +- %8.3f %10.0f tok/s %7.1f TFLOP/s %7.0f MB\n", \
               p["size"], p["b"], p["t"], value("dtype"), what, value("variant"), us / 1000, \
               value("stddev_us") / 1000 / steps, p["b"] * p["t"] / us * 1e6, value("tflop_per_s"), \
               value("device_bytes") / 1e6 }
