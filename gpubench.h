@@ -8098,7 +8098,8 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--axis", "NAME=VALUES", "a sweep's axis, as 1,2,4 or 1..8 or 2^4..2^9; one --axis for each"},
-    {"--device", "auto|cpu|all|LIST", "all GPUs, or numbers or UUIDs of some (auto: the first one)"},
+    {"--device", "auto|cpu|all|LIST",
+     "all GPUs, or numbers or UUIDs of some (auto: the first one)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default: by the case)"},
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
     {"--min-samples", "N", "samples of a case at least (default 30)"},
@@ -8321,8 +8322,8 @@ static void gpb_add_all_devices(gpubench *bench)
 static void gpb_take_listed_device(gpubench *bench, const char *device, const char *text)
 {
     if (!gpb_names_gpu(device))
-        gpubench_usage_error(bench, "--device '%s': wants GPUs' numbers or UUIDs between the commas",
-                             text);
+        gpubench_usage_error(bench, "--device '%s': wants GPUs' numbers or UUIDs between the "
+                             "commas", text);
     else if (!gpb_find_backend(device))
         gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
     else

@@ -27,7 +27,7 @@ coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at leas
 
 # Some fail here: a function that counts its lines is not empty, and takes its time.
 measure-coverage: $(COVERED_TESTS) $(COMPARE) $(RACE_PROGRAMS)
-	@tests/run.sh $(filter-out %/test_tool,$(COVERED_TESTS)) "$(TESTS)/compare/test_tool $(COMPARE)" \
+	@tests/run.sh $(filter-out $(TOOL_TESTS),$(COVERED_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" > build/tests.log || tail -n 1 build/tests.log
 	@find build -name '*.gcda' -exec gcov --stdout {} + 2> build/gcov.log | \
 	  awk -v least=90 -f scripts/coverage.awk

@@ -6,7 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep counters options devices
+HEADER_TESTS := codes command_line counters csv devices engine helpers hooks host json options row_files \
+  rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -106,7 +107,7 @@ $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
 # can throw), and for a system without /proc.
 ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
 ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
-$(TESTS)/test_rows: | $(ROWS_FIXTURES)
+$(TESTS)/test_rows $(TESTS)/test_row_files: | $(ROWS_FIXTURES)
 
 $(TESTS)/rows: tests/fixtures/rows.c
 	@mkdir -p $(@D)
@@ -180,6 +181,8 @@ $(TESTS)/test_device: tests/kernels/test_device.cpp
 	  -o $@ $< -lcmocka
 
 COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
+# Those that run the program, which they take as an argument.
+TOOL_TESTS := $(TESTS)/compare/test_tool $(TESTS)/compare/test_tool_reports
 
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
@@ -210,11 +213,10 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
-	  $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
+	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \

@@ -134,7 +134,9 @@ static int run(const model_args *a, const model_ops *ops, const model_way *way, 
     for (int64_t i = 0; i < ops->count && !error; i++) {
         model_op op = ops->list[i];
         if (op.kind == MODEL_OP_ADAMW) op.as.adamw.settings = a->settings;
+        model_watch_begin(a, ops, i);
         error = run_op(&op, way, workspace);
+        model_watch_end(a, ops, i);
     }
     return error;
 }
