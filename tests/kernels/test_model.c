@@ -150,6 +150,8 @@ static void test_gradients(void **unused)
     (void)unused;
     compare(untied, KERNEL_F32, "unfused", 0, 2e-5);
     compare(untied, KERNEL_F32, "best", 0, 2e-5);
+    compare(untied, KERNEL_F32, "simd", 0, 2e-5);
+    compare(tied, KERNEL_F32, "threads", 0, 2e-5);
     compare(untied, KERNEL_F32, "recompute", 1, 2e-5);
     compare(tied, KERNEL_F32, "unfused", 0, 2e-5);
     compare(tied, KERNEL_F32, "best", 0, 2e-5);
