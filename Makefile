@@ -112,7 +112,7 @@ COMPARE := build/gpubench-compare
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
   install uninstall dist test-truth gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format \
-  $(foreach task,suite baseline compare race plot,$(SUITES:%=$(task)-%)) \
+  $(foreach task,suite kernels baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -122,7 +122,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites baselines compare suite-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites baselines compare suite-% kernels-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -171,6 +171,14 @@ program-$(1): $(BUILD)/$(1) $(COMPARE)
 suite-$(1): compile-$(1)
 	@mkdir -p results
 	$(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
+	$(foreach table,$(wildcard scripts/tables/$(1)_*.awk),@[ ! -e results/$(1).csv ] || \
+	  awk -f compare/csv.awk -f compare/numbers.awk -f $(table) results/$(1).csv
+	)
+
+kernels-$(1): compile-$(1)
+	@mkdir -p results/kernels
+	$(BUILD)/$(1) --max-time 0.1 --kernels --kernels-csv results/kernels/$(1).csv \
+	  --trace results/kernels/$(1).json $(ARGS)
 
 baseline-$(1): compile-$(1)
 	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
@@ -256,6 +264,7 @@ help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(filter Makefile %.mk,$(MAKEFILE_LIST))
 	@printf '  make %s: build and measure one suite into results/\n' $(SUITES:%=suite-%)
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
+	@echo '  make kernels-SUITE: the kernels and a timeline of each case, into results/kernels/'
 	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
 	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600 PREFIX=/usr/local DESTDIR= LDFLAGS='

@@ -134,11 +134,20 @@ typedef struct gpubench_axis {
     const char *name, *values;
 } gpubench_axis;
 
-/* A program's own option: --NAME VALUE; *value is set and stays NULL when the
- * option is not given. argument names the value in --help. */
+/* What a program's command line has beside the standard options. *value becomes what
+ * is given, and stays as it is if nothing is: its default, or NULL.
+ *
+ *     {"--shape", "LIST", "sizes to measure", &shape}   --shape 1,2 or --shape=1,2
+ *     {"--sorted", NULL, "sort first", &sorted}         a switch: NULL, or not
+ *     {"--max-time", NULL, NULL, &three}                of a standard option: its default here
+ *     {"FILE", NULL, "what to read", &file}             an argument; has to be there if its
+ *                                                       default is NULL
+ *     {"FILE...", NULL, "what to read", &file}          the last: as many as there are, *value
+ *                                                       the first; see gpubench_argument
+ */
 typedef struct gpubench_option {
-    const char *name; /* with its dashes: "--shape" */
-    const char *argument;
+    const char *name;
+    const char *argument; /* what --help calls the value */
     const char *help;
     const char **value;
 } gpubench_option;
@@ -152,6 +161,10 @@ gpubench *gpubench_open(const char *suite, int argc, char **argv);
 /* The same, with options of the program's own. */
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv);
+
+/* The argument of that number, from 0, that is no option; NULL behind the last. What
+ * stands behind "--" is none. */
+const char *gpubench_argument(const gpubench *bench, size_t number);
 
 /* A case with a name, what to run and its context; everything else empty. */
 gpubench_case gpubench_case_init(const char *name,
@@ -1184,7 +1197,8 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
 /* ==== rows and CSV, schema 2 ============================================== */
 
 /* counters holds NAME=VALUE, separated by blanks: a column for each would make every
- * program's file another. The last one, share_of_peak, is for the table and is not written to files. */
+ * program's file another. The last one, share_of_peak, is for the table and is not
+ * written to files. */
 #define GPB_COLUMNS(X)                                                                          \
     X(schema) X(suite) X(case) X(variant) X(backend) X(dtype) X(params) X(mode)                 \
     X(campaign) X(run) X(order) X(status) X(flags)                                              \
@@ -1593,6 +1607,8 @@ struct gpubench {
     gpb_item *items;
     size_t item_count, group_count, filtered_out;
     size_t groups_done; /* by gpubench_run so far */
+    const char **arguments; /* those that are no options */
+    size_t argument_count;
     gpb_axis_given *axes_given;
     size_t axes_given_count;
     char axis_names[256]; /* of all sweeps, for a message */
@@ -8087,22 +8103,64 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--kernels-csv", "FILE", "the same as CSV"},
     {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
-static void gpb_print_option(const char *name, const char *argument, const char *help)
+static int gpb_is_argument(const gpubench_option *option)
+{
+    return option->name[0] != '-';
+}
+
+/* Which standard option has this name of so many bytes, or -1. */
+static int gpb_find_standard(const char *name, size_t bytes)
+{
+    size_t i;
+    for (i = 0; i < GPB_COUNT_OF(gpb_builtin); i++)
+        if (strlen(gpb_builtin[i].name) == bytes && !strncmp(gpb_builtin[i].name, name, bytes))
+            return (int)i;
+    return -1;
+}
+
+/* own: what the program says is given if nothing is; NULL: it says nothing. */
+static void gpb_print_option(const char *name, const char *argument, const char *help,
+                             const char *own, const char *called)
 {
     char left[64];
     snprintf(left, sizeof left, "%s %s", name, argument ? argument : "");
-    printf("  %-26s %s\n", left, help);
+    printf("  %-26s %s", left, help ? help : "");
+    if (own)
+        printf(" (%s%s%s)", called, *own ? " " : "", own);
+    putchar('\n');
 }
 
+static const char *gpb_own_default(const gpubench_option *options, size_t count, const char *name)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!strcmp(options[i].name, name))
+            return *options[i].value;
+    return NULL;
+}
+
+static void gpb_print_usage(const gpubench *bench, const gpubench_option *options, size_t count)
+{
+    size_t i;
+    printf("usage: %s [options]", bench->argv[0]);
+    for (i = 0; i < count; i++)
+        if (gpb_is_argument(&options[i]))
+            printf(*options[i].value ? " [%s]" : " %s", options[i].name);
+    printf("\n\nMeasures the cases of '%s'.\n\n", bench->suite);
+}
+
+/* Before the command line has changed the defaults. */
 static void gpb_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
 {
     size_t i;
-    printf("usage: %s [options]\n\nMeasures the cases of '%s'.\n\n", bench->argv[0], bench->suite);
+    gpb_print_usage(bench, options, count);
     for (i = 0; i < count; i++)
-        gpb_print_option(options[i].name, options[i].argument, options[i].help);
+        if (gpb_find_standard(options[i].name, strlen(options[i].name)) < 0)
+            gpb_print_option(options[i].name, options[i].argument, options[i].help,
+                             *options[i].value, "default");
     for (i = 0; i < GPB_COUNT_OF(gpb_builtin); i++)
-        gpb_print_option(gpb_builtin[i].name, gpb_builtin[i].argument,
-                         gpb_builtin[i].help);
+        gpb_print_option(gpb_builtin[i].name, gpb_builtin[i].argument, gpb_builtin[i].help,
+                         gpb_own_default(options, count, gpb_builtin[i].name), "here");
     puts("\nA FILE that exists stays as it is until there are rows to replace it with: they\n"
          "gather in FILE.partial, which takes its name at the end, also when a signal ends the\n"
          "program. After SIGKILL, _exit or a power failure FILE.partial stays, with the rows so\n"
@@ -8212,13 +8270,13 @@ static int gpb_find_option(const char *argument, const gpubench_option *options,
                            const char **value)
 {
     size_t i, length = strcspn(argument, "=");
+    int standard = gpb_find_standard(argument, length);
     *value = argument[length] == '=' ? argument + length + 1 : NULL;
-    for (i = 0; i < count + GPB_COUNT_OF(gpb_builtin); i++) {
-        const char *name = i < count ? options[i].name : gpb_builtin[i - count].name;
-        if (strlen(name) == length && !strncmp(name, argument, length))
+    for (i = 0; i < count && standard < 0; i++)
+        if (!gpb_is_argument(&options[i]) && strlen(options[i].name) == length &&
+            !strncmp(options[i].name, argument, length))
             return (int)i;
-    }
-    return -1;
+    return standard < 0 ? -1 : (int)count + standard;
 }
 
 /* --axis may stand there for each axis. */
@@ -8243,35 +8301,110 @@ static void gpb_take_axis(gpubench *bench, const char *text)
     given->used = 0;
 }
 
-static int gpb_is_repeated(size_t builtin)
+static int gpb_is_repeated(const char *name)
 {
-    return !strcmp(gpb_builtin[builtin].name, "--axis");
+    return strcspn(name, "=") == strlen("--axis") && !strncmp(name, "--axis", strlen("--axis"));
+}
+
+/* Can the program have another argument? */
+static int gpb_has_room(const gpubench *bench, const gpubench_option *options, size_t count)
+{
+    size_t i, room = 0;
+    for (i = 0; i < count; i++)
+        if (gpb_is_argument(&options[i])) {
+            room++;
+            if (strstr(options[i].name, "..."))
+                return 1;
+        }
+    return bench->argument_count < room;
+}
+
+static void gpb_keep_argument(gpubench *bench, const char *text, const gpubench_option *options,
+                              size_t count)
+{
+    if (!gpb_has_room(bench, options, count)) {
+        gpubench_usage_error(bench, bench->argument_count > 0
+                                        ? "%s: one argument too many (--help lists them)"
+                                        : "%s: unknown option (--help lists them)", text);
+        return;
+    }
+    bench->arguments = (const char **)gpb_grow(bench->arguments, bench->argument_count,
+                                               sizeof *bench->arguments);
+    bench->arguments[bench->argument_count++] = text;
+}
+
+/* An option as it stands there; value: what stands behind its '='; next: the argument
+ * behind it, or NULL. given NULL: it may be there for each axis. 1: it takes next. */
+static int gpb_keep_option(gpubench *bench, const char *name, int takes, const char *value,
+                           const char *next, const char **given)
+{
+    if (given && *given)
+        gpubench_usage_error(bench, "%s: given twice", name);
+    else if (!takes && value)
+        gpubench_usage_error(bench, "%s: takes no value", name);
+    else if (takes && !value && !next)
+        gpubench_usage_error(bench, "%s: wants a value", name);
+    else if (!given)
+        gpb_take_axis(bench, value ? value : next);
+    else
+        *given = !takes ? "" : value ? value : next;
+    return takes && !value;
 }
 
 /* Sorts the command line into given[], one text per option: "" for an option
- * without a value, NULL for one that is not there. */
+ * without a value, NULL for one that is not there; and what is no option into
+ * the arguments. */
 static void gpb_read_arguments(gpubench *bench, int argc, const gpubench_option *options,
                                size_t count, const char **given)
 {
-    int i;
+    int i, only_arguments = 0;
     for (i = 1; i < argc && !bench->refused; i++) {
-        const char *name = bench->argv[i], *value;
-        int option = gpb_find_option(name, options, count, &value);
-        int takes = option >= 0 && ((size_t)option < count ||
-                                    gpb_builtin[(size_t)option - count].argument != NULL);
-        if (option < 0)
+        const char *name = bench->argv[i], *value = NULL;
+        int option = only_arguments ? -1 : gpb_find_option(name, options, count, &value);
+        int standard = option - (int)count;
+        if (!only_arguments && !strcmp(name, "--"))
+            only_arguments = 1;
+        else if (option < 0 && (only_arguments || name[0] != '-' || !name[1]))
+            gpb_keep_argument(bench, name, options, count);
+        else if (option < 0)
             gpubench_usage_error(bench, "%s: unknown option (--help lists them)", name);
-        else if (given[option])
-            gpubench_usage_error(bench, "%s: given twice", name);
-        else if (!takes && value)
-            gpubench_usage_error(bench, "%s: takes no value", name);
-        else if (takes && !value && i + 1 == argc)
-            gpubench_usage_error(bench, "%s: wants a value", name);
-        else if ((size_t)option >= count && gpb_is_repeated((size_t)option - count))
-            gpb_take_axis(bench, value ? value : bench->argv[++i]);
         else
-            given[option] = !takes ? "" : value ? value : bench->argv[++i];
+            i += gpb_keep_option(bench, name,
+                                 standard < 0 ? options[option].argument != NULL
+                                              : gpb_builtin[standard].argument != NULL,
+                                 value, i + 1 < argc ? bench->argv[i + 1] : NULL,
+                                 gpb_is_repeated(name) ? NULL : &given[option]);
     }
+}
+
+/* Gives the program its values, and a standard option the program's default. */
+static void gpb_give_values(gpubench *bench, const gpubench_option *options, size_t count,
+                            const char **given)
+{
+    size_t i, arguments = 0;
+    for (i = 0; i < count; i++) {
+        const char *name = options[i].name, **value = options[i].value;
+        int standard = gpb_find_standard(name, strlen(name));
+        const char **place = &given[standard < 0 ? i : count + (size_t)standard];
+        if (gpb_is_argument(&options[i])) {
+            if (arguments < bench->argument_count)
+                *value = bench->arguments[arguments++];
+            else if (!*value)
+                gpubench_usage_error(bench, "%s is missing (--help says what it is)", name);
+            continue;
+        }
+        if (*place)
+            *value = *place;
+        else if (gpb_is_repeated(name))
+            gpubench_usage_error(bench, "--axis has no default: the axes of a sweep have theirs");
+        else if (standard >= 0)
+            *place = *value;
+    }
+}
+
+const char *gpubench_argument(const gpubench *bench, size_t number)
+{
+    return number < bench->argument_count ? bench->arguments[number] : NULL;
 }
 
 static void gpb_default_settings(gpb_settings *settings)
@@ -8822,7 +8955,7 @@ static void gpb_prepare_handle(gpubench *bench)
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
-    size_t total = option_count + GPB_COUNT_OF(gpb_builtin), i;
+    size_t total = option_count + GPB_COUNT_OF(gpb_builtin);
     const char **given = (const char **)gpb_must(calloc(total, sizeof *given));
     gpubench *bench = (gpubench *)gpb_must(calloc(1, sizeof *bench));
     bench->suite = gpb_duplicate(suite);
@@ -8830,12 +8963,12 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpb_prepare_handle(bench);
     gpb_default_settings(&bench->settings);
     gpb_read_arguments(bench, argc, options, option_count, given);
-    for (i = 0; i < option_count; i++)
-        *options[i].value = given[i];
     if (!bench->refused && gpb_given(given + option_count, "--help")) {
         gpb_print_help(bench, options, option_count);
         exit(0);
     }
+    if (!bench->refused)
+        gpb_give_values(bench, options, option_count, given);
     bench->given = given;
     bench->given_standard = given + option_count;
     if (!bench->refused)
@@ -9078,6 +9211,7 @@ static void gpb_free(gpubench *bench)
         bench->backend->close(bench);
     }
     free(bench->axes_given);
+    free(bench->arguments);
     if (bench->has_filter)
         regfree(&bench->filter);
     gpb_index_free(&bench->item_keys);

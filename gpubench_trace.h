@@ -133,6 +133,7 @@ static struct {
     int depth;
     int lost; /* events: no memory, or dropped by CUPTI */
     uint64_t begun_ns, ended_ns;
+    uint64_t origin_ns; /* of the timeline: when its first case began */
     FILE *table, *csv, *trace;
     int cases, first_event; /* written to the timeline */
     const char *on_gpu;     /* the library that watches; NULL: the host's clock */
@@ -1084,11 +1085,17 @@ static void gpt_put_json(const char *text)
     putc('"', gpt.trace);
 }
 
-/* Of a process that started before the trace did, microseconds with a point. */
+/* Microseconds with a point. */
 static void gpt_put_us(const char *name, uint64_t ns)
 {
     fprintf(gpt.trace, ",\"%s\":%llu.%03llu", name, (unsigned long long)(ns / 1000),
             (unsigned long long)(ns % 1000));
+}
+
+/* Readers hold times as doubles, which have no nanoseconds of today's date. */
+static uint64_t gpt_since_origin(uint64_t ns)
+{
+    return ns > gpt.origin_ns ? ns - gpt.origin_ns : 0;
 }
 
 static void gpt_begin_event(const char *phase, int process, unsigned thread, const char *name)
@@ -1111,7 +1118,7 @@ static void gpt_put_span(int process, unsigned thread, const char *name, uint64_
                          uint64_t end_ns)
 {
     gpt_begin_event("X", process, thread, name);
-    gpt_put_us("ts", start_ns);
+    gpt_put_us("ts", gpt_since_origin(start_ns));
     gpt_put_us("dur", end_ns - start_ns);
 }
 
@@ -1120,7 +1127,7 @@ static void gpt_put_counter(const char *name, uint64_t at_ns, const char *value)
     if (!*value)
         return;
     gpt_begin_event("C", GPT_DEVICE, 0, name);
-    gpt_put_us("ts", at_ns);
+    gpt_put_us("ts", gpt_since_origin(at_ns));
     fprintf(gpt.trace, ",\"args\":{\"value\":%s}}", value);
 }
 
@@ -1238,6 +1245,8 @@ static void gpt_write_timeline(const gpubench *bench, const gpubench_case *one)
 {
     char memory[32];
     size_t i;
+    if (gpt.origin_ns == 0)
+        gpt.origin_ns = gpt.begun_ns;
     gpt_memory_in_use(memory, sizeof memory);
     gpt_put_counter("memory in use, bytes", gpt.begun_ns, memory);
     gpt_put_counter("SM clock while timed, MHz", gpt.begun_ns, gpt_timed(bench, one, "sm_mhz"));
@@ -1378,6 +1387,7 @@ static void gpt_free(void)
     gpt.names = NULL;
     gpt.events = NULL;
     gpt.count = gpt.capacity = 0;
+    gpt.origin_ns = 0;
 }
 
 static int gpt_close(gpubench *bench)

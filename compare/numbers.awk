@@ -28,8 +28,10 @@ function padded(text,    out) {
     return out text
 }
 
-# Microseconds, four significant digits; "" stays so.
+# Microseconds, four significant digits; "" stays so. A field of a record with quotes is
+# a text, which would be compared as one.
 function show(us) {
     if (us == "") return ""
+    us += 0
     return us >= 1000 ? sprintf("%.0f", us) : us >= 100 ? sprintf("%.1f", us) : sprintf("%.2f", us)
 }

@@ -6,7 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := statistics csv command_line engine verification samples host rows table helpers hooks sweep counters
+HEADER_TESTS := backend codes command_line counters csv engine helpers hooks host json options row_files \
+  rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -66,7 +67,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := pool simd attention ffn
+SANE_TESTS := pool simd attention attention_backward ffn
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -85,7 +86,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # Again with the narrower vectors.
-VECTOR_TESTS := attention ffn
+VECTOR_TESTS := attention attention_backward ffn
 
 # What must not pass where a compiler believes that there are no NaNs.
 FAST_MATH := -O3 -ffast-math
@@ -106,7 +107,7 @@ $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
 # can throw), and for a system without /proc.
 ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
 ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
-$(TESTS)/test_rows: | $(ROWS_FIXTURES)
+$(TESTS)/test_rows $(TESTS)/test_row_files: | $(ROWS_FIXTURES)
 
 $(TESTS)/rows: tests/fixtures/rows.c
 	@mkdir -p $(@D)
@@ -141,7 +142,8 @@ $(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupt
 	  -o $@ $< -lcmocka -lpthread -ldl
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
-FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+FAKE_CUDA_SOURCES := $(wildcard tests/fake_cuda/*.c)
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda $(FAKE_CUDA_SOURCES)
 
 # A substitute for NVML under the real one's name, so that looking it up at run
 # time finds this one; what it describes is the test's.
@@ -151,11 +153,11 @@ $(FAKE_NVML): tests/fake_nvml/nvml.c tests/fake_nvml/nvml.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
 
-$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
+$(TESTS)/cuda: tests/fixtures/cuda.c $(FAKE_CUDA_SOURCES) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
+$(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c $(FAKE_CUDA_SOURCES) $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
 	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
@@ -169,7 +171,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
 $(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
-  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
+  $(FAKE_CUDA_SOURCES) $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
@@ -180,6 +182,8 @@ $(TESTS)/test_device: tests/kernels/test_device.cpp
 	  -o $@ $< -lcmocka
 
 COMPARE_TESTS := $(patsubst tests/compare/%.c,$(TESTS)/compare/%,$(wildcard tests/compare/test_*.c))
+# Those that run the program, which they take as an argument.
+TOOL_TESTS := $(TESTS)/compare/test_tool $(TESTS)/compare/test_tool_reports
 
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
@@ -193,10 +197,11 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
 
-# --axis in every form, from outside.
+# Their command lines, from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
+$(TESTS)/test_options: | $(TESTS)/options
 
-$(TESTS)/first $(TESTS)/sweep: $(TESTS)/%: examples/%.c gpubench.h
+$(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
@@ -208,12 +213,11 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
-	  $(filter-out %/test_tool,$(COMPARE_TESTS)) \
-	  "$(TESTS)/compare/test_tool $(COMPARE)" "tests/compare/test_plots.sh $(COMPARE)" \
+	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
+	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)

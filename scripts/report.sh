@@ -32,6 +32,7 @@ esac
 work=$(mktemp -d) || exit 2
 temporary=$page.$$
 most_in_forest=30
+most_timelines=12
 tab=$(printf '\t')
 
 escape() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'; }
@@ -196,6 +197,22 @@ draw_suite() {
         -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_tables.awk" "$work/points"
 }
 
+# What `make kernels-SUITE` left: a timeline for each of the first cases, and a table for all.
+draw_kernels() { # draw_kernels SUITE FOLDER
+    csv=$folder/kernels/$1.csv json=$folder/kernels/$1.json
+    [ -f "$csv" ] || return 0
+    mkdir -p "$2"
+    for case in $(seq $most_timelines); do
+        [ -f "$json" ] && awk -v want="$case" -f "$scripts/timeline.awk" "$json" >"$2/$case.svg" 2>/dev/null && continue
+        rm -f "$2/$case.svg"
+        break
+    done
+    printf '<h3>inside the cases</h3>\n<p class="quiet">One more execution of each, watched (--kernels).</p>\n'
+    awk -v pictures="$2" -v needs='case variant dtype params name launches total_us share grid block registers
+        occupancy limit waves busy_us case_us' -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
+        -f "$scripts/report_kernels.awk" "$csv"
+}
+
 anchor() { printf '<li><a href="#%s">%s</a></li>\n' "$1" "$(printf '%s' "$2" | escape)"; }
 
 # Draws every suite, each into a file of its number.
@@ -205,6 +222,7 @@ draw_suites() {
         number=$((number + 1))
         export SUITE
         draw_suite $number "$@" >"$work/suite-$number.html" </dev/null
+        draw_kernels "$SUITE" "$work/kernels-$number" >>"$work/suite-$number.html" </dev/null
     done <"$work/suites"
 }
 

@@ -11,14 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A size by name, as it is written in params. The larger ones leave out `unfused`:
- * it would take most of the suite's time and teach nothing new. */
-typedef struct named_shape {
-    const char *name;
-    model_shape shape;
-    int with_unfused;
-} named_shape;
-
 /* Tables of a vocabulary that is no multiple of 8 are padded to one of 128, as
  * the products like it: GPT-2's 50,257 to 50,304. */
 static int64_t padded(int64_t vocabulary)
@@ -35,7 +27,7 @@ static model_shape shape_of(const suite_model *m, int64_t batch, int64_t tokens,
 
 /* ---- queueing ------------------------------------------------------------------------- */
 
-static void describe(char *params, size_t room, const named_shape *n)
+void model_describe(char *params, size_t room, const named_shape *n)
 {
     const model_shape *s = &n->shape;
     snprintf(params, room, "size=%s b=%lld t=%lld d=%lld h=%lld ff=%lld l=%lld v=%lld tied=%d",
@@ -44,10 +36,13 @@ static void describe(char *params, size_t room, const named_shape *n)
              (long long)s->vocabulary, s->tied);
 }
 
-static model_args args_of(const model_shape *shape, kernel_dtype dtype, unsigned phases)
+/* Ops are ranges of what --kernels and --trace watch. */
+static const model_watch ranges = {gpubench_range_begin, gpubench_range_end};
+
+model_args model_args_of(const model_shape *shape, kernel_dtype dtype, unsigned phases)
 {
     model_args args = {.shape = *shape, .dtype = dtype, .phases = phases,
-                       .components = MODEL_ALL, .max_norm = 1};
+                       .components = MODEL_ALL, .max_norm = 1, .watch = &ranges};
     args.keeps = (phases & (MODEL_BACKWARD | MODEL_UPDATE)) != 0;
     args.settings = (optimizer_adamw){0, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
     return args;
@@ -87,7 +82,7 @@ enum { PASSES = sizeof passes / sizeof *passes };
 
 static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass *p)
 {
-    model_args args = args_of(&n->shape, dtype, p->phases);
+    model_args args = model_args_of(&n->shape, dtype, p->phases);
     suite_operation *operation = &p->operation;
     char params[192];
     operation->cpu = rows_for(model_cpu, n, args.keeps, p->cpu);
@@ -95,7 +90,7 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
     operation->args_bytes = sizeof args;
     operation->build = model_build;
     operation->verify = model_verify;
-    describe(params, sizeof params, n);
+    model_describe(params, sizeof params, n);
     suite_queue(s, operation, dtype, params, &args, model_bytes(&n->shape, dtype, p->phases),
                 model_flops(&n->shape, p->phases));
 }
@@ -103,21 +98,23 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
 static void queue_size(suite *s, const named_shape *n)
 {
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[p]);
+        if (n->with_parts) model_queue_parts(s, n, dtypes[i]);
+    }
 }
 
 static void queue_defaults(suite *s)
 {
-    static const named_shape tiny = {"tiny", {2, 32, 64, 2, 256, 2, 256, 256, 0}, 1};
-    named_shape gpt2 = {"gpt2", shape_of(&suite_models[0], 4, 1024, 50257, 1), 1};
+    static const named_shape tiny = {"tiny", {2, 32, 64, 2, 256, 2, 256, 256, 0}, 1, 1};
+    named_shape gpt2 = {"gpt2", shape_of(&suite_models[0], 4, 1024, 50257, 1), 1, 1};
     if (!gpubench_is_cuda(s->bench)) {
         queue_size(s, &tiny);
         return;
     }
     for (size_t i = 0; i < SUITE_MODEL_COUNT; i++) {
         const suite_model *m = &suite_models[i];
-        named_shape one = {m->name, shape_of(m, 4, 128, 10000, 0), i == 0};
+        named_shape one = {m->name, shape_of(m, 4, 128, 10000, 0), i == 0, i == 0};
         queue_size(s, &one);
     }
     queue_size(s, &gpt2);
@@ -130,7 +127,7 @@ static void queue_given(suite *s, const int64_t *values)
     named_shape given = {"given",
                          {values[0], values[1], values[2], values[3], values[4], values[5],
                           values[6], padded(values[6]), values[7] != 0},
-                         1};
+                         1, 1};
     if (!model_is_valid(&given.shape) || values[7] > 1)
         gpubench_usage_error(s->bench, "--shape: b, t, d, h, ff, l and v must be at least 1, h "
                                        "must divide d, and tied is 0 or 1");

@@ -85,7 +85,7 @@ kernel_table model_suite_table(const gpubench *bench)
     return gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(model_cuda) : model_cpu;
 }
 
-static block_layout layout_of(const gpubench *bench, const model_args *a, const char *variant)
+block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant)
 {
     int adapts = strcmp(variant, "unfused") != 0;
 #if GPUBENCH_CUDA
@@ -108,6 +108,20 @@ static int run_before(suite_case *c, gpubench *bench)
     return before.phases ? suite_run_named(bench, &table, name, &before) : 0;
 }
 
+/* The rows of tokens that a whole pass handles; how many ops a component has. */
+static int tell_counts(gpubench *bench, const model_args *a)
+{
+    model_ops ops;
+    if (a->components == MODEL_ALL) {
+        gpubench_rate(bench, "tokens", (double)model_rows(&a->shape));
+        return 0;
+    }
+    if (model_ops_create(a, &ops)) return KERNEL_ERROR_MEMORY;
+    gpubench_counter(bench, "ops", (double)ops.count);
+    model_ops_destroy(&ops);
+    return 0;
+}
+
 /* One allocation, so that the bytes of one that does not fit are those of all. */
 int model_build(suite_case *c, gpubench *bench)
 {
@@ -115,7 +129,7 @@ int model_build(suite_case *c, gpubench *bench)
     model_plan plan;
     int code;
     a->recomputes = a->keeps && !strcmp(c->variant->name, "recompute");
-    a->layout = layout_of(bench, a, c->variant->name);
+    a->layout = model_suite_layout(bench, a, c->variant->name);
     plan = model_plan_of(a);
     a->memory = plan.total > SIZE_MAX
                     ? NULL
@@ -124,5 +138,6 @@ int model_build(suite_case *c, gpubench *bench)
     code = model_fill(a, filler_of(bench), gpubench_seed(bench));
     if (code == 0) code = fill_tokens(bench, a, &plan);
     if (code == 0) code = run_before(c, bench);
+    if (code == 0) code = tell_counts(bench, a);
     return code ? code : name_outputs(bench, a, &plan);
 }

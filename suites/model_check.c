@@ -130,7 +130,7 @@ static void check_part(part_checker *c, const model_args *a, const model_op *op)
     if (part->kind == PART_LINEAR && op->layer < 0 && part->with_bias)
         check_masked_head(c, a, &part->as.linear);
     else if (part->kind == PART_WEIGHT_GRADIENT && part->with_residual)
-        return; /* with the embedding's, which is added to it */
+        return; /* with the embedding's, to which it is added; alone it adds at each run */
     else
         c->code = part_check(c->bench, part);
 }

@@ -61,6 +61,7 @@ static void compare_rows(part_checker *c, const void *table, const part_sample *
 void model_check_tables(part_checker *c, const model_args *a, const embedding_backward_args *e)
 {
     int64_t n = e->shape.rows, w = e->shape.columns;
+    int has_head = a->shape.tied && (a->components >> MODEL_HEAD & 1);
     part_sample rows = part_sample_of(c, a->shape.vocabulary);
     part_sample places = part_sample_of(c, e->shape.context);
     int32_t *tokens = get_tokens(c, e->tokens, n);
@@ -73,9 +74,9 @@ void model_check_tables(part_checker *c, const model_args *a, const embedding_ba
         embedding_backward_positions_reference(&e->shape, dout, places.at, places.count,
                                                place_sums);
     }
-    if (a->shape.tied) add_head(c, a, &rows, sums);
+    if (has_head) add_head(c, a, &rows, sums);
     compare_rows(c, e->dtoken_table, &rows, w, sums, a->shape.table_rows,
-                 a->shape.tied ? a->dtype : c->dtype);
+                 has_head ? a->dtype : c->dtype);
     compare_rows(c, e->dposition_table, &places, w, place_sums, e->shape.context, c->dtype);
     free(tokens);
     free(dout);

@@ -1,6 +1,7 @@
 /*
  * backward.c - attention's backward pass on the host: its formulas,
- * the oracle, and two variants.
+ * the oracle, and two variants of one thread that any compiler can vectorize;
+ * backward_simd.c has the faster ones.
  *
  * 1. naive  one head at a time: the probabilities and their gradient as two
  *           matrices [tokens, tokens] in memory, five products over them.
@@ -8,7 +9,7 @@
  *           lse and never leaving the cache (Dao et al., "FlashAttention",
  *           2022, algorithm 4), products in register blocks.
  *
- * Both are bound by arithmetic. One thread.
+ * Both are bound by arithmetic.
  */
 #include "attention.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "../common/convert.h"
+#include "simd.h"
 #include "tile.h"
 #include "../common/element.h"
 
@@ -375,6 +377,13 @@ static const kernel_variant backward_rows[] = {
     {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = CPU_DTYPES,
      .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
+    {.name = "simd", .note = "the same with this processor's vectors, operands packed once",
+     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
+     .workspace_bytes = attention_backward_simd_workspace, .run = attention_backward_run_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = attention_backward_is_strided,
+     .workspace_bytes = attention_backward_threads_workspace,
+     .run = attention_backward_run_threads},
 };
 
 const kernel_table attention_backward_cpu = {backward_rows,

@@ -115,8 +115,8 @@ static void load_queries(const job *j, const rows_scratch *w, int64_t first, int
     const float log2_e = 1.44269504088896340736f;
     const attention_shape *s = &j->args->shape;
     float factor = log2_e * (float)(1.0 / sqrt((double)s->head_dim));
-    simd_load_chunks(j->args->q, j->args->dtype, first * s->head_dim, count, s->head_dim, factor,
-                     w->q);
+    simd_load_chunks(j->args->q, j->args->dtype, first * s->head_dim, count, s->head_dim,
+                     SIMD_TILE_ROWS, factor, w->q);
 }
 
 /* Keys that a row must not see get weight 0. Every row sees the first key, so a

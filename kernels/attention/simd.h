@@ -51,14 +51,15 @@ static inline void simd_load_padded(const void *src, kernel_dtype dtype, int64_t
         kernel_to_f32(element_at(src, dtype, first + i * d), dtype, d, dst + i * dim);
 }
 
-/* The same times factor as [chunks of SIMD_TILE columns, SIMD_TILE_ROWS, SIMD_TILE],
- * which is how multiply_tile wants a left operand that is wider than SIMD_TILE. */
+/* The same times factor as [chunks of SIMD_TILE columns, rows, SIMD_TILE], which is
+ * how multiply_tile wants a left operand that is wider than SIMD_TILE. */
 static inline void simd_load_chunks(const void *src, kernel_dtype dtype, int64_t first,
-                                    int64_t count, int64_t d, float factor, float *dst)
+                                    int64_t count, int64_t d, int64_t rows, float factor,
+                                    float *dst)
 {
-    for (int64_t from = 0; from < d; from += SIMD_TILE, dst += SIMD_TILE_ROWS * SIMD_TILE) {
+    for (int64_t from = 0; from < d; from += SIMD_TILE, dst += rows * SIMD_TILE) {
         int64_t now = d - from < SIMD_TILE ? d - from : SIMD_TILE;
-        memset(dst, 0, SIMD_TILE_ROWS * SIMD_TILE * sizeof *dst);
+        memset(dst, 0, (size_t)(rows * SIMD_TILE) * sizeof *dst);
         for (int64_t i = 0; i < count; i++) {
             float *row = dst + i * SIMD_TILE;
             kernel_to_f32(element_at(src, dtype, first + i * d + from), dtype, now, row);
@@ -86,5 +87,14 @@ const char *attention_blas_unsupported(const void *args);
 int attention_run_simd(const void *args, void *workspace, void *state, kernel_stream stream);
 int attention_run_threads(const void *args, void *workspace, void *state, kernel_stream stream);
 int attention_run_blas(const void *args, void *workspace, void *state, kernel_stream stream);
+
+/* ---- backward variants -------------------------------------------------------- */
+
+size_t attention_backward_simd_workspace(const void *args);
+size_t attention_backward_threads_workspace(const void *args);
+int attention_backward_run_simd(const void *args, void *workspace, void *state,
+                                kernel_stream stream);
+int attention_backward_run_threads(const void *args, void *workspace, void *state,
+                                   kernel_stream stream);
 
 #endif

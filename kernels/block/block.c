@@ -1,12 +1,15 @@
 /*
- * block.c - the transformer block on the host: two variants that walk the parts
- * of parts.c. The oracle is in reference.c.
+ * block.c - the transformer block on the host: variants that walk the parts of
+ * parts.c. The oracle is in reference.c.
  *
  * 1. unfused  naive parts: norms and attention of that name, one dot product a
  *             result in the linear layers.
- * 2. best     the best parts of this machine: tiled attention, tiled products.
+ * 2. best     tiled attention, tiled products.
+ * 3. simd     the same with the vector instructions that the processor has.
+ * 4. threads  the same on all threads.
+ * 5. blas     a library's products in the linear layers.
  *
- * Both are bound by the products' arithmetic. One thread.
+ * All are bound by the products' arithmetic.
  */
 #include "block.h"
 
@@ -62,7 +65,8 @@ static size_t workspace_bytes(const part_list *list, const part_way_cpu *way)
 
 static int run(const part_list *list, const part_way_cpu *way, void *workspace)
 {
-    int error = list->count > 0 ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
+    int valid = list->count > 0 && !linear_is_missing(way->products);
+    int error = valid ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
     for (int i = 0; i < list->count && !error; i++)
         error = part_run_cpu(&list->parts[i], way, workspace);
     return error;
@@ -70,69 +74,64 @@ static int run(const part_list *list, const part_way_cpu *way, void *workspace)
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-static size_t unfused_forward_workspace(const void *args)
-{
-    part_list list = forward_parts(args);
-    return workspace_bytes(&list, &part_unfused_cpu);
-}
+/* The four functions of a way, which the rows of both tables name. */
+#define BLOCK_WAY(way)                                                                          \
+    static size_t way##_forward_workspace(const void *args)                                     \
+    {                                                                                           \
+        part_list list = forward_parts(args);                                                   \
+        return workspace_bytes(&list, &part_##way##_cpu);                                       \
+    }                                                                                           \
+    static size_t way##_backward_workspace(const void *args)                                    \
+    {                                                                                           \
+        part_list list = backward_parts(args);                                                  \
+        return workspace_bytes(&list, &part_##way##_cpu);                                       \
+    }                                                                                           \
+    static int run_##way##_forward(const void *args, void *workspace, void *state,              \
+                                   kernel_stream stream)                                        \
+    {                                                                                           \
+        part_list list = forward_parts(args);                                                   \
+        (void)state, (void)stream;                                                              \
+        return run(&list, &part_##way##_cpu, workspace);                                        \
+    }                                                                                           \
+    static int run_##way##_backward(const void *args, void *workspace, void *state,             \
+                                    kernel_stream stream)                                       \
+    {                                                                                           \
+        part_list list = backward_parts(args);                                                  \
+        (void)state, (void)stream;                                                              \
+        return run(&list, &part_##way##_cpu, workspace);                                        \
+    }
 
-static size_t best_forward_workspace(const void *args)
-{
-    part_list list = forward_parts(args);
-    return workspace_bytes(&list, &part_best_cpu);
-}
+BLOCK_WAY(unfused)
+BLOCK_WAY(best)
+BLOCK_WAY(simd)
+BLOCK_WAY(threads)
+BLOCK_WAY(blas)
 
-static size_t unfused_backward_workspace(const void *args)
+static const char *has_no_blas(const void *args)
 {
-    part_list list = backward_parts(args);
-    return workspace_bytes(&list, &part_unfused_cpu);
-}
-
-static size_t best_backward_workspace(const void *args)
-{
-    part_list list = backward_parts(args);
-    return workspace_bytes(&list, &part_best_cpu);
-}
-
-static int run_unfused_forward(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    part_list list = forward_parts(args);
-    (void)state, (void)stream;
-    return run(&list, &part_unfused_cpu, workspace);
-}
-
-static int run_best_forward(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    part_list list = forward_parts(args);
-    (void)state, (void)stream;
-    return run(&list, &part_best_cpu, workspace);
-}
-
-static int run_unfused_backward(const void *args, void *workspace, void *state,
-                                kernel_stream stream)
-{
-    part_list list = backward_parts(args);
-    (void)state, (void)stream;
-    return run(&list, &part_unfused_cpu, workspace);
-}
-
-static int run_best_backward(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    part_list list = backward_parts(args);
-    (void)state, (void)stream;
-    return run(&list, &part_best_cpu, workspace);
+    (void)args;
+    return linear_has_no_blas();
 }
 
 enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
 
 static const char unfused_note[] = "naive norms, attention and products";
 static const char best_note[] = "tiled attention and products";
+static const char simd_note[] = "the same with this processor's vectors";
+static const char threads_note[] = "simd on all threads";
+static const char blas_note[] = "cblas_sgemm, the rest as threads";
 
 static const kernel_variant forward_rows[] = {
     {.name = "unfused", .note = unfused_note, .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = unfused_forward_workspace, .run = run_unfused_forward},
     {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = best_forward_workspace, .run = run_best_forward},
+    {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = simd_forward_workspace, .run = run_simd_forward},
+    {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = threads_forward_workspace, .run = run_threads_forward},
+    {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = has_no_blas, .workspace_bytes = blas_forward_workspace, .run = run_blas_forward},
 };
 
 static const kernel_variant backward_rows[] = {
@@ -140,6 +139,12 @@ static const kernel_variant backward_rows[] = {
      .workspace_bytes = unfused_backward_workspace, .run = run_unfused_backward},
     {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = best_backward_workspace, .run = run_best_backward},
+    {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = simd_backward_workspace, .run = run_simd_backward},
+    {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .workspace_bytes = threads_backward_workspace, .run = run_threads_backward},
+    {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+     .unsupported = has_no_blas, .workspace_bytes = blas_backward_workspace, .run = run_blas_backward},
 };
 
 const kernel_table block_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

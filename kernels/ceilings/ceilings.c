@@ -1,20 +1,24 @@
 /*
- * ceilings.c - what one thread of the host can do at most: the operations'
- * formulas, the product's oracle, and the variants.
+ * ceilings.c - what the host can do at most, with one thread and with all: the
+ * operations' formulas, the product's oracle, and the variants.
  *
  * 1. loop           read, write, copy, triad: plain loops that the compiler
  *                   turns into vectors. Bound by memory (or by the cache, for
  *                   arrays that fit it); a write also reads what it overwrites,
  *                   which is not counted.
- * 2. naive, tiled   the product, by linear.h: bound by arithmetic.
+ * 2. threads        the same on all threads.
+ * 3. naive, tiled, simd, threads, blas
+ *                   the product, by linear.h: bound by arithmetic.
  */
 #include "ceilings.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../linear/linear.h"
+#include "../common/pool.h"
 #include "../common/saturating.h"
 
 /* ---- formulas ------------------------------------------------------------------- */
@@ -81,47 +85,78 @@ void ceilings_gemm_reference(int64_t rows, int64_t n, int64_t k, const float *a,
 
 /* ---- bandwidth ------------------------------------------------------------------- */
 
-static int run_read(const void *args, void *workspace, void *state, kernel_stream stream)
+/* Words of a thread at a time: 1 MiB, so that threads end together and a range's
+ * start costs nothing beside it. */
+enum { RANGE_WORDS = 1 << 18 };
+
+/* The arguments, and where the workers' sums meet. */
+typedef struct bandwidth_job {
+    const ceilings_bandwidth_args *args;
+    atomic_uint sum; /* modulo 2^32, so the order does not matter */
+} bandwidth_job;
+
+static void read_range(void *context, int worker, int64_t begin, int64_t end)
 {
-    const ceilings_bandwidth_args *a = args;
-    (void)workspace, (void)state, (void)stream;
-    if (a->words < 1) return KERNEL_ERROR_ARGUMENT;
+    bandwidth_job *j = context;
     uint32_t sum = 0;
-    for (int64_t i = 0; i < a->words; i++) sum += a->b[i];
-    *a->sum = sum;
-    return KERNEL_OK;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) sum += j->args->b[i];
+    atomic_fetch_add(&j->sum, sum);
 }
 
-static int run_write(const void *args, void *workspace, void *state, kernel_stream stream)
+static void write_range(void *context, int worker, int64_t begin, int64_t end)
 {
-    const ceilings_bandwidth_args *a = args;
-    (void)workspace, (void)state, (void)stream;
-    if (a->words < 1) return KERNEL_ERROR_ARGUMENT;
-    for (int64_t i = 0; i < a->words; i++) a->a[i] = a->value;
-    return KERNEL_OK;
+    const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) a->a[i] = a->value;
 }
 
-static int run_copy(const void *args, void *workspace, void *state, kernel_stream stream)
+static void copy_range(void *context, int worker, int64_t begin, int64_t end)
 {
-    const ceilings_bandwidth_args *a = args;
+    const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
     uint32_t *restrict to = a->a;
     const uint32_t *restrict from = a->b;
-    (void)workspace, (void)state, (void)stream;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) to[i] = from[i];
+}
+
+static void triad_range(void *context, int worker, int64_t begin, int64_t end)
+{
+    const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
+    float *restrict sum = (float *)a->a;
+    const float *restrict b = (const float *)a->b, *restrict c = (const float *)a->c;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) sum[i] = b[i] + a->factor * c[i];
+}
+
+static int run_on(int threads, const ceilings_bandwidth_args *a, pool_function *function)
+{
+    bandwidth_job j = {.args = a};
     if (a->words < 1) return KERNEL_ERROR_ARGUMENT;
-    for (int64_t i = 0; i < a->words; i++) to[i] = from[i];
+    pool_for(threads, a->words, RANGE_WORDS, function, &j);
+    if (function == read_range) *a->sum = atomic_load(&j.sum);
     return KERNEL_OK;
 }
 
-static int run_triad(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    const ceilings_bandwidth_args *a = args;
-    float *restrict sum = (float *)a->a;
-    const float *restrict b = (const float *)a->b, *restrict c = (const float *)a->c;
-    (void)workspace, (void)state, (void)stream;
-    if (a->words < 1) return KERNEL_ERROR_ARGUMENT;
-    for (int64_t i = 0; i < a->words; i++) sum[i] = b[i] + a->factor * c[i];
-    return KERNEL_OK;
-}
+/* The two functions of an operation, which its rows name. */
+#define BANDWIDTH(operation)                                                                    \
+    static int run_##operation(const void *args, void *workspace, void *state,                  \
+                               kernel_stream stream)                                            \
+    {                                                                                           \
+        (void)workspace, (void)state, (void)stream;                                             \
+        return run_on(1, args, operation##_range);                                              \
+    }                                                                                           \
+    static int run_##operation##_threads(const void *args, void *workspace, void *state,        \
+                                         kernel_stream stream)                                  \
+    {                                                                                           \
+        (void)workspace, (void)state, (void)stream;                                             \
+        return run_on(pool_threads(), args, operation##_range);                                 \
+    }
+
+BANDWIDTH(read)
+BANDWIDTH(write)
+BANDWIDTH(copy)
+BANDWIDTH(triad)
 
 /* ---- product ---------------------------------------------------------------------- */
 
@@ -137,7 +172,7 @@ static size_t gemm_workspace_bytes(const void *args)
 static int run_gemm(const ceilings_gemm_args *a, float *workspace, const linear_way *way)
 {
     if (!is_valid(a->m, a->n, a->k)) return KERNEL_ERROR_ARGUMENT;
-    if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(a->dtype) || linear_is_missing(way)) return KERNEL_ERROR_ARGUMENT;
     float *scratch = workspace, *product = scratch + linear_scratch_floats(a->m, a->n, a->k);
     way->multiply(a->m, a->n, a->k, linear_rows(a->a, a->dtype, a->k),
                   linear_rows(a->b, a->dtype, a->n), product, scratch);
@@ -145,16 +180,24 @@ static int run_gemm(const ceilings_gemm_args *a, float *workspace, const linear_
     return KERNEL_OK;
 }
 
-static int run_gemm_naive(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    (void)state, (void)stream;
-    return run_gemm(args, workspace, &linear_naive);
-}
+#define GEMM(way)                                                                               \
+    static int run_gemm_##way(const void *args, void *workspace, void *state,                   \
+                              kernel_stream stream)                                             \
+    {                                                                                           \
+        (void)state, (void)stream;                                                              \
+        return run_gemm(args, workspace, &linear_##way);                                        \
+    }
 
-static int run_gemm_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
+GEMM(naive)
+GEMM(tiled)
+GEMM(simd)
+GEMM(threads)
+GEMM(blas)
+
+static const char *has_no_blas(const void *args)
 {
-    (void)state, (void)stream;
-    return run_gemm(args, workspace, &linear_tiled);
+    (void)args;
+    return linear_has_no_blas();
 }
 
 /* ---- tables ------------------------------------------------------------------------ */
@@ -166,24 +209,43 @@ enum {
 };
 
 static const char loop_note[] = "a loop that the compiler vectorizes";
+static const char threads_note[] = "the same on all threads";
 
-static const kernel_variant read_rows[] = {{.name = "loop", .note = loop_note, .dtypes = BYTES,
-                                            .deterministic = 1, .run = run_read}};
-static const kernel_variant write_rows[] = {{.name = "loop", .note = loop_note, .dtypes = BYTES,
-                                             .deterministic = 1, .run = run_write}};
-static const kernel_variant copy_rows[] = {{.name = "loop", .note = loop_note, .dtypes = BYTES,
-                                            .deterministic = 1, .run = run_copy}};
-static const kernel_variant triad_rows[] = {{.name = "loop", .note = loop_note, .dtypes = WORDS,
-                                             .deterministic = 1, .run = run_triad}};
+static const kernel_variant read_rows[] = {
+    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_read},
+    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
+     .run = run_read_threads},
+};
+static const kernel_variant write_rows[] = {
+    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_write},
+    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
+     .run = run_write_threads},
+};
+static const kernel_variant copy_rows[] = {
+    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_copy},
+    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
+     .run = run_copy_threads},
+};
+static const kernel_variant triad_rows[] = {
+    {.name = "loop", .note = loop_note, .dtypes = WORDS, .deterministic = 1, .run = run_triad},
+    {.name = "threads", .note = threads_note, .dtypes = WORDS, .deterministic = 1,
+     .run = run_triad_threads},
+};
 static const kernel_variant gemm_rows[] = {
     {.name = "naive", .note = "one dot product per result", .dtypes = PRODUCTS,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_naive},
     {.name = "tiled", .note = "packed panels, register blocks", .dtypes = PRODUCTS,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_tiled},
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = PRODUCTS,
+     .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = PRODUCTS, .deterministic = 1,
+     .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_threads},
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = PRODUCTS, .deterministic = 1,
+     .unsupported = has_no_blas, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_blas},
 };
 
-const kernel_table ceilings_read_cpu = {read_rows, 1};
-const kernel_table ceilings_write_cpu = {write_rows, 1};
-const kernel_table ceilings_copy_cpu = {copy_rows, 1};
-const kernel_table ceilings_triad_cpu = {triad_rows, 1};
+const kernel_table ceilings_read_cpu = {read_rows, 2};
+const kernel_table ceilings_write_cpu = {write_rows, 2};
+const kernel_table ceilings_copy_cpu = {copy_rows, 2};
+const kernel_table ceilings_triad_cpu = {triad_rows, 2};
 const kernel_table ceilings_gemm_cpu = {gemm_rows, sizeof gemm_rows / sizeof *gemm_rows};

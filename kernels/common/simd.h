@@ -40,6 +40,16 @@ typedef struct simd_functions {
     void (*online_softmax)(int64_t rows, float *scores, float *max, float *sum, float *out,
                            int64_t dim);
 
+    /* Of [rows, SIMD_TILE] scores and products with dout: score = 2^(factor * score -
+     * lse[row]), the probability, and product = score * (product - delta[row]), the
+     * score's gradient. */
+    void (*probabilities)(int64_t rows, float factor, const float *lse, const float *delta,
+                          float *scores, float *products);
+
+    /* dst[j * SIMD_TILE + i] = src[i * SIMD_TILE + j] for i < rows, a multiple of 4,
+     * and j < SIMD_TILE. */
+    void (*transpose)(int64_t rows, const float *src, float *dst);
+
     /* Of a row of at least 1: its largest element; row = 2^(factor * (row - max)) for
      * a max that is none smaller and a positive factor, returning the sum; row *= factor. */
     float (*row_max)(int64_t count, const float *row);

@@ -205,6 +205,51 @@ static void online_softmax(int64_t rows, float *scores, float *max, float *sum, 
     }
 }
 
+static void probabilities(int64_t rows, float factor, const float *lse, const float *delta,
+                          float *scores, float *products)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i * SIMD_TILE; j < (i + 1) * SIMD_TILE; j += LANES) {
+            lanes x = multiply_add(load(scores + j), all_of(factor), all_of(-lse[i]));
+            lanes p = exp2_nonpositive_lanes(x);
+            store(scores + j, p);
+            store(products + j, p * (load(products + j) - delta[i]));
+        }
+}
+
+/* ---- transposing ------------------------------------------------------------------ */
+
+typedef float quad __attribute__((vector_size(16)));
+typedef int32_t int_quad __attribute__((vector_size(16)));
+
+#if defined(__clang__)
+#define SIMD_SHUFFLE(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
+#else
+#define SIMD_SHUFFLE(x, y, a, b, c, d) __builtin_shuffle(x, y, (int_quad){a, b, c, d})
+#endif
+
+static inline void transpose_4x4(const float *src, float *dst)
+{
+    quad in[4], half[4], out[4];
+    for (int i = 0; i < 4; i++) memcpy(&in[i], src + i * SIMD_TILE, sizeof in[i]);
+    half[0] = SIMD_SHUFFLE(in[0], in[1], 0, 4, 1, 5);
+    half[1] = SIMD_SHUFFLE(in[0], in[1], 2, 6, 3, 7);
+    half[2] = SIMD_SHUFFLE(in[2], in[3], 0, 4, 1, 5);
+    half[3] = SIMD_SHUFFLE(in[2], in[3], 2, 6, 3, 7);
+    out[0] = SIMD_SHUFFLE(half[0], half[2], 0, 1, 4, 5);
+    out[1] = SIMD_SHUFFLE(half[0], half[2], 2, 3, 6, 7);
+    out[2] = SIMD_SHUFFLE(half[1], half[3], 0, 1, 4, 5);
+    out[3] = SIMD_SHUFFLE(half[1], half[3], 2, 3, 6, 7);
+    for (int i = 0; i < 4; i++) memcpy(dst + i * SIMD_TILE, &out[i], sizeof out[i]);
+}
+
+static void transpose(int64_t rows, const float *src, float *dst)
+{
+    for (int64_t i = 0; i < rows; i += 4)
+        for (int64_t j = 0; j < SIMD_TILE; j += 4)
+            transpose_4x4(src + i * SIMD_TILE + j, dst + j * SIMD_TILE + i);
+}
+
 /* ---- GELU ---------------------------------------------------------------------- */
 
 /* With u = sqrt(2 / pi) (x + 0.044715 x^3) and s = 1 / (1 + exp(-2 u)), the tanh of
@@ -259,6 +304,8 @@ const simd_functions SIMD_TABLE = {
     .multiply_packed = multiply_packed,
     .multiply_tile = multiply_tile,
     .online_softmax = online_softmax,
+    .probabilities = probabilities,
+    .transpose = transpose,
     .row_max = row_max,
     .exponentiate = exponentiate,
     .scale = scale,

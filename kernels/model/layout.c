@@ -98,6 +98,8 @@ const char *model_phases_name(unsigned phases)
 {
     switch (phases) {
     case MODEL_FORWARD: return "forward";
+    case MODEL_LOSS: return "loss";
+    case MODEL_UPDATE: return "update";
     case MODEL_FORWARD | MODEL_LOSS: return "forward_loss";
     case MODEL_BACKWARD: return "backward";
     case MODEL_STEP: return "step";
@@ -262,6 +264,21 @@ uint64_t model_flops(const model_shape *shape, unsigned phases)
     if (phases & MODEL_FORWARD) times += 1;
     if (phases & MODEL_BACKWARD) times += 2;
     return saturating_product(forward_flops(shape), times);
+}
+
+uint64_t model_component_flops(const model_shape *s, unsigned phase, model_component component)
+{
+    block_shape block = model_block_shape(s);
+    uint64_t layers = (uint64_t)s->layers, all = model_flops(s, phase), attention, head;
+    uint64_t times = phase == MODEL_BACKWARD ? 2 : 1;
+    if (all == 0) return 0;
+    attention = saturating_product(block_forward_flops(&block, BLOCK_FORWARD_ATTENTION),
+                                   layers * times);
+    head = saturating_product((uint64_t)s->vocabulary * (uint64_t)s->width,
+                              2 * times * (uint64_t)model_rows(s));
+    if (component == MODEL_ATTENTION) return attention;
+    if (component == MODEL_HEAD) return head;
+    return component == MODEL_LINEAR && all != UINT64_MAX ? all - attention - head : 0;
 }
 
 uint64_t model_bytes(const model_shape *s, kernel_dtype dtype, unsigned phases)

@@ -1,14 +1,16 @@
 /*
- * model.c - a model's step on the host: three variants that run the ops of
- * ops.c one after the other.
+ * model.c - a model's step on the host: variants that run the ops of ops.c one
+ * after the other.
  *
  * 1. unfused    naive parts: those of block.c's variant of that name, and the
  *               simplest of the others
- * 2. best       the best parts of this machine
- * 3. recompute  best, for args that say that activations are recomputed: less
+ * 2. best       tiled attention and products
+ * 3. simd       best's, with the vector instructions that the processor has
+ * 4. threads    the same on all threads
+ * 5. recompute  best, for args that say that activations are recomputed: less
  *               memory for a third more products
  *
- * All are bound by the products' arithmetic. One thread.
+ * All are bound by the products' arithmetic.
  */
 #include "model.h"
 
@@ -28,6 +30,10 @@ static const model_way unfused_way = {&part_unfused_cpu, "naive", "scatter",   "
                                       "naive",           "per_tensor", "per_tensor"};
 static const model_way best_way = {&part_best_cpu, "vectorized", "sorted", "fused",
                                    "fused_one_pass", "fused", "fused"};
+static const model_way simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
+                                   "fused_one_pass", "fused", "fused"};
+static const model_way threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
+                                      "fused_one_pass", "fused", "fused"};
 
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
@@ -108,6 +114,16 @@ static size_t best_workspace(const void *args)
     return workspace_bytes(args, &best_way);
 }
 
+static size_t simd_workspace(const void *args)
+{
+    return workspace_bytes(args, &simd_way);
+}
+
+static size_t threads_workspace(const void *args)
+{
+    return workspace_bytes(args, &threads_way);
+}
+
 static int prepare(const void *args, void **state)
 {
     model_ops *ops = malloc(sizeof *ops);
@@ -134,7 +150,9 @@ static int run(const model_args *a, const model_ops *ops, const model_way *way, 
     for (int64_t i = 0; i < ops->count && !error; i++) {
         model_op op = ops->list[i];
         if (op.kind == MODEL_OP_ADAMW) op.as.adamw.settings = a->settings;
+        model_watch_begin(a, ops, i);
         error = run_op(&op, way, workspace);
+        model_watch_end(a, ops, i);
     }
     return error;
 }
@@ -151,6 +169,18 @@ static int run_best(const void *args, void *workspace, void *state, kernel_strea
     return run(args, state, &best_way, workspace);
 }
 
+static int run_simd(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return run(args, state, &simd_way, workspace);
+}
+
+static int run_threads(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)stream;
+    return run(args, state, &threads_way, workspace);
+}
+
 enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
 
 /* Not deterministic: a step changes what it starts from. */
@@ -160,6 +190,11 @@ static const kernel_variant rows[] = {
      .run = run_unfused},
     {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
      .workspace_bytes = best_workspace, .prepare = prepare, .release = release, .run = run_best},
+    {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
+     .workspace_bytes = simd_workspace, .prepare = prepare, .release = release, .run = run_simd},
+    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+     .workspace_bytes = threads_workspace, .prepare = prepare, .release = release,
+     .run = run_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
      .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = prepare,
      .release = release, .run = run_best},

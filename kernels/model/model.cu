@@ -193,7 +193,9 @@ int run(const void *args, void *workspace, void *state, kernel_stream stream)
     int error = KERNEL_OK;
     for (int64_t i = 0; i < s.ops.count && !error; i++) {
         if (s.ops.list[i].kind == MODEL_OP_ADAMW) s.ops.list[i].as.adamw.settings = a.settings;
+        model_watch_begin(&a, &s.ops, i);
         error = run_op(s, s.ops.list[i], workspace, stream);
+        model_watch_end(&a, &s.ops, i);
     }
     return error;
 }

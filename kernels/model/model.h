@@ -80,7 +80,8 @@ enum {
     MODEL_STEP = 15
 };
 
-/* "forward", "forward_loss", "backward", "step"; "phases" for other sets. */
+/* "forward", "loss", "backward", "update", "forward_loss", "step"; "phases" for other
+ * sets. */
 const char *model_phases_name(unsigned phases);
 
 /* What an op belongs to, for shares of a step. Products are LINEAR in blocks and
@@ -102,6 +103,13 @@ enum { MODEL_ALL = (1 << MODEL_COMPONENTS) - 1 };
 
 const char *model_component_name(int component);
 
+/* Called around each phase and, within it, each op that is enqueued: names for whoever
+ * measures. `graph` calls nobody, as it enqueues no op. */
+typedef struct model_watch {
+    void (*begin)(const char *name);
+    void (*end)(void);
+} model_watch;
+
 /* memory: model_plan.total bytes, aligned to 512, whose parameters, state, inputs
  * and constants are there. keeps: a backward pass will follow or follows.
  * recomputes: of a kept pass only the blocks' inputs are, and backward runs each
@@ -116,6 +124,7 @@ typedef struct model_args {
     void *memory;
     optimizer_adamw settings;
     float max_norm; /* of the gradients, beyond which they are scaled down */
+    const model_watch *watch; /* or NULL */
 } model_args;
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -253,6 +262,11 @@ void model_ops_destroy(model_ops *ops);
 /* "qkv", "down_input", "adamw": what an op is called. */
 const char *model_op_name(const model_op *op);
 
+/* Tells args->watch, if there is one, that op `index` of the list is enqueued next, and
+ * that it has been. */
+void model_watch_begin(const model_args *args, const model_ops *ops, int64_t index);
+void model_watch_end(const model_args *args, const model_ops *ops, int64_t index);
+
 /* ---- work -------------------------------------------------------------------------- */
 
 /* Operations of the products that a phase needs: a forward pass 2 for each
@@ -262,6 +276,10 @@ const char *model_op_name(const model_op *op);
  * rows. So a step has, of each row, 6 (weights + layers * tokens * width).
  * UINT64_MAX if the number does not fit, 0 for a shape that is not valid. */
 uint64_t model_flops(const model_shape *shape, unsigned phases);
+
+/* Of those what one component has in one phase: they add up to model_flops. */
+uint64_t model_component_flops(const model_shape *shape, unsigned phase,
+                               model_component component);
 
 /* Compulsory traffic: the parameters read by forward and by backward, tokens,
  * targets, logits written where no loss follows; the gradients written; and

@@ -368,6 +368,29 @@ void model_ops_destroy(model_ops *ops)
     *ops = (model_ops){NULL, 0, 0, NULL};
 }
 
+/* ---- watching -------------------------------------------------------------------------- */
+
+/* Whether the neighbour at index + step is of another phase, or not there. */
+static int ends_phase(const model_ops *ops, int64_t index, int64_t step)
+{
+    int64_t next = index + step;
+    return next < 0 || next == ops->count || ops->list[next].phase != ops->list[index].phase;
+}
+
+void model_watch_begin(const model_args *args, const model_ops *ops, int64_t index)
+{
+    if (!args->watch) return;
+    if (ends_phase(ops, index, -1)) args->watch->begin(model_phases_name(ops->list[index].phase));
+    args->watch->begin(model_op_name(&ops->list[index]));
+}
+
+void model_watch_end(const model_args *args, const model_ops *ops, int64_t index)
+{
+    if (!args->watch) return;
+    args->watch->end();
+    if (ends_phase(ops, index, 1)) args->watch->end();
+}
+
 /* ---- names ------------------------------------------------------------------------------ */
 
 const char *model_op_name(const model_op *op)

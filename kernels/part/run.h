@@ -14,7 +14,10 @@ typedef struct part_way_cpu {
 } part_way_cpu;
 
 extern const part_way_cpu part_unfused_cpu; /* naive norms, attention and products */
-extern const part_way_cpu part_best_cpu;    /* this machine's best of each */
+extern const part_way_cpu part_best_cpu;    /* the best of each that any compiler makes */
+extern const part_way_cpu part_simd_cpu;    /* with this processor's vectors */
+extern const part_way_cpu part_threads_cpu; /* and on all threads */
+extern const part_way_cpu part_blas_cpu;    /* with a library's products */
 
 /* Parts that run one after the other share the largest's workspace. */
 size_t part_workspace_bytes_cpu(const part_args *part, const part_way_cpu *way);

@@ -172,7 +172,7 @@ static void the_same_option_twice_is_refused(void **state)
 
 static void unknown_options_are_refused(void **state)
 {
-    static const char *const unknown[] = {"--frobnicate", "--frobnicate=3", "-h", "-", "--",
+    static const char *const unknown[] = {"--frobnicate", "--frobnicate=3", "-h", "-",
                                           "extra", "--warm", "--warmups", "--Quiet", "", "="};
     size_t i;
     (void)state;

@@ -57,6 +57,7 @@ events = json.load(open("t.json"))["traceEvents"]
 spans = [e for e in events if e["ph"] == "X"]
 assert [e["name"] for e in spans].count("inner") == 3 and len(spans) == 7
 assert spans[0]["name"].split() == ["parts", "a,b", "n=3"]
+assert spans[0]["ts"] < 1000, "not since the trace began"
 whole = spans[0]["ts"], spans[0]["ts"] + spans[0]["dur"]
 for e in spans:
     assert e["dur"] >= 0 and whole[0] <= e["ts"] and e["ts"] + e["dur"] <= whole[1] + 0.001, e

@@ -166,7 +166,8 @@ static void kernels_are_summed_by_name(void **state)
     kernels_csv = NULL;
 }
 
-/* The run's calls are between 50 and 700 ns: all work belongs to it, 1 to 51 us. */
+/* The run's calls are between 50 and 700 ns: all work belongs to it, 1 to 51 us. The
+ * timeline's origin is 50 ns. */
 static void the_timeline_has_both_sides(void **state)
 {
     char *text;
@@ -174,11 +175,11 @@ static void the_timeline_has_both_sides(void **state)
     trace = trace_path;
     assert_int_equal(watch(), 0);
     text = contents(trace_path);
-    assert_holds(text, "\"ph\":\"X\",\"pid\":2,\"tid\":8,\"name\":\"scale<float, 4>\",\"ts\":1.000,"
+    assert_holds(text, "\"ph\":\"X\",\"pid\":2,\"tid\":8,\"name\":\"scale<float, 4>\",\"ts\":0.950,"
                        "\"dur\":10.000,\"args\":{\"grid\":\"264 1 1\"");
-    assert_holds(text, "\"pid\":2,\"tid\":9,\"name\":\"add\",\"ts\":6.000,\"dur\":20.000");
-    assert_holds(text, "\"pid\":1,\"tid\":1,\"name\":\"cudaLaunchKernel\",\"ts\":0.300,\"dur\":0.090");
-    assert_holds(text, "\"pid\":2,\"tid\":0,\"name\":\"add   \",\"ts\":1.000,\"dur\":50.000");
+    assert_holds(text, "\"pid\":2,\"tid\":9,\"name\":\"add\",\"ts\":5.950,\"dur\":20.000");
+    assert_holds(text, "\"pid\":1,\"tid\":1,\"name\":\"cudaLaunchKernel\",\"ts\":0.250,\"dur\":0.090");
+    assert_holds(text, "\"pid\":2,\"tid\":0,\"name\":\"add   \",\"ts\":0.950,\"dur\":50.000");
     assert_holds(text, "\"name\":\"memory in use, bytes\"");
     assert_holds(text, "\"args\":{\"value\":400}");
     trace = NULL;

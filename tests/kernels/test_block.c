@@ -416,6 +416,7 @@ static void test_variants(void **state)
     for (size_t i = 0; i < 2 * sizeof odd_shapes / sizeof *odd_shapes; i++)
         for (size_t row = 0; row < block_forward_cpu.count; row++) {
             problem p;
+            if (why_not(&block_forward_cpu.rows[row], NULL)) continue;
             make_problem(&p, odd_shapes[i / 2], i % 2 ? KERNEL_BF16 : KERNEL_F32);
             check_forward(&p, &block_forward_cpu.rows[row], 0);
             check_forward(&p, &block_forward_cpu.rows[row], 1);

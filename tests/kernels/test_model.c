@@ -2,6 +2,8 @@
  * oracle, the oracle against finite differences, padding, phases. */
 #include "model_test.h"
 
+#include <stdio.h>
+
 /* Heads of 8, two layers, odd sizes. */
 static const model_shape untied = {2, 7, 24, 3, 40, 2, 29, 29, 0};
 static const model_shape tied = {3, 5, 16, 2, 24, 3, 19, 24, 1};
@@ -21,6 +23,24 @@ static void test_work_of_gpt2(void **unused)
     assert_int_equal(model_flops(&gpt2, MODEL_STEP), rows * a_row);
     assert_int_equal(model_flops(&gpt2, MODEL_FORWARD) * 3, rows * a_row);
     assert_int_equal(model_flops(&gpt2, MODEL_BACKWARD) * 3, 2 * rows * a_row);
+}
+
+/* Backward: 4 for each of the 12 layers' 7,077,888 weights, for each of the head's
+ * 50,257 * 768, and of attention what the step has of it by two thirds. */
+static void test_work_of_components(void **unused)
+{
+    uint64_t rows = 4096;
+    (void)unused;
+    assert_int_equal(model_component_flops(&gpt2, MODEL_BACKWARD, MODEL_LINEAR),
+                     rows * 4 * 12 * 7077888);
+    assert_int_equal(model_component_flops(&gpt2, MODEL_BACKWARD, MODEL_HEAD),
+                     rows * 4 * 50257 * 768);
+    assert_int_equal(model_component_flops(&gpt2, MODEL_BACKWARD, MODEL_ATTENTION),
+                     rows * 4 * 12 * 1024 * 768);
+    assert_int_equal(model_component_flops(&gpt2, MODEL_FORWARD, MODEL_HEAD),
+                     rows * 2 * 50257 * 768);
+    assert_int_equal(model_component_flops(&gpt2, MODEL_UPDATE, MODEL_LINEAR), 0);
+    assert_int_equal(model_component_flops(&gpt2, MODEL_FORWARD, MODEL_NORM), 0);
 }
 
 /* A head of its own is another 50,257 * 768 parameters and no more work. */
@@ -130,6 +150,8 @@ static void test_gradients(void **unused)
     (void)unused;
     compare(untied, KERNEL_F32, "unfused", 0, 2e-5);
     compare(untied, KERNEL_F32, "best", 0, 2e-5);
+    compare(untied, KERNEL_F32, "simd", 0, 2e-5);
+    compare(tied, KERNEL_F32, "threads", 0, 2e-5);
     compare(untied, KERNEL_F32, "recompute", 1, 2e-5);
     compare(tied, KERNEL_F32, "unfused", 0, 2e-5);
     compare(tied, KERNEL_F32, "best", 0, 2e-5);
@@ -284,6 +306,45 @@ static void test_ops_add_up(void **unused)
     model_ops_destroy(&whole);
 }
 
+/* What a watched step tells: names of ranges, and how deep they are. */
+static struct {
+    int64_t begun, ended, deepest;
+    char first[16], second[16], last[16];
+} watched;
+
+static void watch_begin(const char *name)
+{
+    int64_t depth = ++watched.begun - watched.ended;
+    if (depth > watched.deepest) watched.deepest = depth;
+    if (watched.begun == 1) snprintf(watched.first, sizeof watched.first, "%s", name);
+    if (watched.begun == 2) snprintf(watched.second, sizeof watched.second, "%s", name);
+    snprintf(watched.last, sizeof watched.last, "%s", name);
+}
+
+static void watch_end(void)
+{
+    watched.ended++;
+}
+
+/* Four phases, and within them the 55 ops that test_ops_add_up counts. */
+static void test_watching(void **unused)
+{
+    const model_watch watch = {watch_begin, watch_end};
+    test_model m;
+    model_args args = args_of(untied, KERNEL_F32, MODEL_STEP);
+    (void)unused;
+    args.watch = &watch;
+    m = open_model(args, "best");
+    run_model(&m);
+    close_model(&m);
+    assert_int_equal(watched.begun, 4 + 55);
+    assert_int_equal(watched.ended, watched.begun);
+    assert_int_equal(watched.deepest, 2);
+    assert_string_equal(watched.first, "forward");
+    assert_string_equal(watched.second, "embedding");
+    assert_string_equal(watched.last, "adamw");
+}
+
 /* What is printed as the norm is the gradients' own, and the shared table is in
  * it once. */
 static void test_norm_counts_each_tensor_once(void **unused)
@@ -305,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work_of_gpt2),
+        cmocka_unit_test(test_work_of_components),
         cmocka_unit_test(test_work_untied),
         cmocka_unit_test(test_memory_of_gpt2),
         cmocka_unit_test(test_memory_by_phase),
@@ -318,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_recomputing_changes_nothing),
         cmocka_unit_test(test_padding_stays_zero),
         cmocka_unit_test(test_ops_add_up),
+        cmocka_unit_test(test_watching),
         cmocka_unit_test(test_norm_counts_each_tensor_once),
     };
     return cmocka_run_group_tests_name("model", tests, NULL, NULL);

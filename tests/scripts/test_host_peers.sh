@@ -3,23 +3,10 @@
 # times are known. As TAP lines.
 set -u
 unset MAKEFLAGS MAKEOVERRIDES # of a make that runs this
-cd "$(dirname "$0")/../.."
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
-failed=0
-count=0
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
 
-check() { # check STATUS NAME
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        sed 's/^/# /' "$work/log" | tail -20
-        echo "not ok $count - $2"
-        failed=1
-    fi
-}
+explain() { tail -n 20 "$log"; }
 
 # A copy of what the script needs; pkg-config knows no Google Benchmark.
 mkdir -p "$work/tree/tests" "$work/bin" "$work/none" "$work/sources/nanobench"
@@ -46,31 +33,30 @@ struct Bench {
 } }
 END
 
-host() { "$work/tree/tests/peers/host.sh" "$@" >"$work/log" 2>&1; }
+host() { "$work/tree/tests/peers/host.sh" "$@" >"$log" 2>&1; }
 
 for rounds in 0 -1 x 1.5; do
     host "$rounds"
-    [ $? -eq 2 ] && grep -q "'$rounds'" "$work/log"
+    [ $? -eq 2 ] && grep -q "'$rounds'" "$log"
     check $? "'$rounds' is no number of rounds"
 done
 PEERS_SOURCES=$work/none host 1
-[ $? -eq 2 ] && [ "$(grep -c '^host.sh: without' "$work/log")" -eq 3 ]
+[ $? -eq 2 ] && [ "$(grep -c '^host.sh: without' "$log")" -eq 3 ]
 check $? "no other tool: each is named"
 PEERS_SOURCES=$work/sources host 2
 check $? "one other tool is enough"
 lines=$(wc -l <tests/peers/host/with_nanobench.cpp)
-grep -Eq "^nanobench +$lines +[0-9]+\.[0-9][0-9] +[0-9.]+$" "$work/log"
+grep -Eq "^nanobench +$lines +[0-9]+\.[0-9][0-9] +[0-9.]+$" "$log"
 check $? "its lines, and what it took"
-[ "$(grep -c ' 2\.50 (2\.50 to 2\.50)$' "$work/log")" -eq 6 ]
+[ "$(grep -c ' 2\.50 (2\.50 to 2\.50)$' "$log")" -eq 6 ]
 check $? "what it found"
-grep -q '^gpubench: .*did nothing: an empty function' "$work/log" &&
-    grep -q '^nanobench: `empty`$' "$work/log"
+grep -q '^gpubench: .*did nothing: an empty function' "$log" &&
+    grep -q '^nanobench: `empty`$' "$log"
 check $? "what they say of an empty function"
-awk '$1 == "empty" { exit $2 != "-" }' "$work/log"
+awk '$1 == "empty" { exit $2 != "-" }' "$log"
 check $? "gpubench gives it no time"
 echo '#error broken' >>"$work/sources/nanobench/nanobench.h"
 PEERS_SOURCES=$work/sources host 1
-[ $? -eq 1 ] && grep -q 'with_nanobench does not compile' "$work/log"
+[ $? -eq 1 ] && grep -q 'with_nanobench does not compile' "$log"
 check $? "a program that does not compile is named"
-echo "1..$count"
-exit $failed
+finish

@@ -26,7 +26,7 @@ check $? "the code that README quotes is that of examples/"
     sed -n 's/^| \(`.*`\) | .* |$/\1/p' README.md
     grep -o '`examples/[a-z_]*\.[a-z]*`' README.md | sed 's/examples.//'
 } | grep -o '`[a-z_]*\.\(c\|cu\|cpp\)`' | tr -d '`' | sort -u > "$work/named"
-ls examples | sort > "$work/there"
+printf '%s\n' examples/* | sed 's|.*/||' | sort > "$work/there"
 diff "$work/there" "$work/named" > "$log"
 check $? "README names each example, and no other"
 

@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/bin/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/bin/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -336,6 +336,27 @@ planted 1 'layernorm.forward vectorized f32 n=32768 cold is same, not SLOWER' "t
 cp next1 given
 norm_rows next1 3 105 5 200
 planted 0 'found, and only there' "a baseline that is given is not measured" -b given
+
+# A step of 100 us whose parts take 60, 25 and 5, and one that was not measured whole.
+cat > parts <<'EOS'
+schema,suite,case,variant,dtype,params,mode,run,status,median_us,counters
+2,model,model.step,best,f32,size=x b=1,cold,1,ok,100,tokens/s=5
+2,model,model.part,best,f32,pass=backward part=linear size=x b=1,cold,1,ok,60,ops=16
+2,model,model.part,best,f32,pass=forward part=linear size=x b=1,cold,1,ok,24,ops=8
+2,model,model.part,best,f32,pass=forward part=linear size=x b=1,cold,2,ok,26,ops=8
+2,model,model.part,best,f32,pass=update part=clip size=x b=1,cold,1,ok,5,ops=1
+2,model,model.part,best,f32,pass=update part=adamw size=x b=1,cold,1,failed,,
+2,model,model.part,graph,f32,pass=update part=clip size=x b=1,cold,1,ok,5,ops=1
+EOS
+parts_table() {
+    awk -f compare/csv.awk -f compare/numbers.awk -f "$root/scripts/tables/model_parts.awk" parts > log 2>&1
+}
+parts_table &&
+    grep -q '^| backward | linear | 16 | 60.00 | 66.7 % |$' log &&
+    grep -q '^| forward | linear | 8 | 25.00 | 27.8 % |$' log &&
+    grep -q '^forward 25.0 %, loss 0.0 %, backward 60.0 %, update 5.0 %, rest 10.0 % of the step;' log &&
+    grep -q 'sum is 90.00 us of 100.0 us: 0.900$' log && grep -q '^no row of the whole step$' log
+check $? "the table of a step's parts: the longest first, shares, sum against the whole"
 
 # As the Makefile does.
 plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" tests/gpu/planted.patch > log 2>&1; }

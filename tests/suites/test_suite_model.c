@@ -16,6 +16,8 @@
 
 #include "../../suites/model_build.c"
 
+#include "../../suites/model_parts.c"
+
 #include "../../suites/model_check.c"
 
 #include "../../suites/model_check_update.c"
@@ -55,7 +57,7 @@ static void expect(model_shape shape, model_buffer buffer, int64_t at, float val
     suite_operation operation = {.name = "test", .cpu = {&variant, 1},
                                  .args_bytes = sizeof(model_args), .build = model_build,
                                  .verify = model_verify};
-    model_args args = args_of(&shape, KERNEL_F32, MODEL_STEP);
+    model_args args = model_args_of(&shape, KERNEL_F32, MODEL_STEP);
     spoil.run = variant.run;
     spoil.buffer = buffer;
     spoil.at = at;

@@ -1,0 +1,84 @@
+# model_parts.awk - with csv.awk and numbers.awk: the components of a training step as
+# markdown: for each size, dtype and variant whose parts were measured cold, the twenty
+# that take longest with the ops that each runs (the counter `ops`), what each phase's
+# add up to, and their sum against the step measured as a whole. The rest is what no
+# part has: launches of the whole, and what neighbours save in the caches (negative).
+# Medians over the runs of median_us.
+
+BEGIN { most = 20 }
+
+value("status") != "ok" || value("mode") != "cold" { next }
+
+value("case") == "model.step" {
+    add("whole " value("variant") " " value("dtype") " " value("params"))
+    next
+}
+
+value("case") == "model.part" {
+    params = value("params")
+    split(params, word, " ")
+    step = value("variant") " " value("dtype") " " substr(params, length(word[1] word[2]) + 3)
+    part = substr(word[1], 6) " " substr(word[2], 6)
+    if (!(step in number_of)) {
+        steps[++step_count] = step
+        number_of[step] = 0
+    }
+    if (!((step, part) in known)) {
+        known[step, part] = 1
+        name[step, ++number_of[step]] = part
+    }
+    ops[step, part] = counter("ops")
+    add(step " " part)
+}
+
+function add(id) { values[id, ++count[id]] = number("median_us") }
+
+function counter(name,    pair, n, i, list) {
+    n = split(value("counters"), list, " ")
+    for (i = 1; i <= n; i++) {
+        split(list[i], pair, "=")
+        if (pair[1] == name) return pair[2]
+    }
+    return "-"
+}
+
+# The parts of a step, the longest first, into ranked[1..], and their sum and phases'.
+function rank(step,    i, j, part, t) {
+    sum = 0
+    split("", of_phase)
+    for (i = 1; i <= number_of[step]; i++) {
+        part = name[step, i]
+        time[part] = median(step " " part)
+        sum += time[part]
+        of_phase[substr(part, 1, index(part, " ") - 1)] += time[part]
+        for (j = i; j > 1 && time[ranked[j - 1]] < time[part]; j--) ranked[j] = ranked[j - 1]
+        ranked[j] = part
+    }
+}
+
+function print_shares(whole,    phases, n, i) {
+    n = split("forward loss backward update", phases, " ")
+    for (i = 1; i <= n; i++)
+        printf "%s %.1f %%, ", phases[i], 100 * of_phase[phases[i]] / whole
+    printf "rest %.1f %% of the step; ", 100 * (whole - sum) / whole
+    printf "the parts' sum is %s us of %s us: %.3f\n", show(sum), show(whole), sum / whole
+}
+
+function print_step(step,    i, whole) {
+    rank(step)
+    printf "\n%s\n\n| phase | component | ops | us | of the sum |\n|---|---|---:|---:|---:|\n", step
+    for (i = 1; i <= number_of[step] && i <= most; i++) {
+        part = ranked[i]
+        split(part, word, " ")
+        printf "| %s | %s | %s | %s | %.1f %% |\n", word[1], word[2], ops[step, part], \
+            show(time[part]), 100 * time[part] / sum
+    }
+    print ""
+    if (count["whole " step]) print_shares(median("whole " step))
+    else print "no row of the whole step"
+}
+
+END {
+    if (failed) exit 2
+    for (s = 1; s <= step_count; s++) print_step(steps[s])
+}
