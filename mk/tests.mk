@@ -6,8 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := backend codes command_line counters csv engine helpers hooks host json options row_files \
-  rows samples statistics sweep table verification
+HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
+  row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -200,6 +200,7 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 # Their command lines, from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
 $(TESTS)/test_options: | $(TESTS)/options
+$(TESTS)/test_devices: | $(TESTS)/cuda
 
 $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
