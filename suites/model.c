@@ -103,7 +103,20 @@ static void queue_size(suite *s, const named_shape *n)
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[p]);
-        if (n->with_parts) model_queue_parts(s, n, dtypes[i]);
+        if (!n->with_parts) continue;
+        model_queue_parts(s, n, dtypes[i]);
+        model_queue_habits(s, n, dtypes[i]);
+    }
+}
+
+/* Steps of the smallest size at other batches: tokens per second and memory. */
+static void queue_batches(suite *s)
+{
+    static const int64_t batches[] = {1, 2, 8, 16, 32};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        named_shape one = {"batch", shape_of(&suite_models[0], batches[i], 128, 10000, 0), 0, 0};
+        queue_pass(s, &one, KERNEL_F32, &passes[PASSES - 1]);
+        queue_pass(s, &one, KERNEL_BF16, &passes[PASSES - 1]);
     }
 }
 
@@ -123,6 +136,7 @@ static void queue_defaults(suite *s)
     queue_size(s, &gpt2);
     gpt2.shape.tokens = 128;
     queue_size(s, &gpt2);
+    queue_batches(s);
 }
 
 static void queue_given(suite *s, const int64_t *values)

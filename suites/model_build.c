@@ -87,7 +87,7 @@ kernel_table model_suite_table(const gpubench *bench)
 
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant)
 {
-    int adapts = strcmp(variant, "unfused") != 0;
+    int adapts = strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench)) return model_layout_cuda(&a->shape, a->dtype, adapts);
 #endif

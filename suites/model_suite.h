@@ -1,7 +1,7 @@
 /*
  * model_suite.h - what the files of the model's suite share: model.c queues the
- * cases, model_parts.c those of a
- * step's components, model_build.c gives them memory, model_check.c verifies what they left.
+ * cases, model_parts.c those of a step's components, model_habits.c those of habits;
+ * model_build.c gives them memory, model_check.c verifies what they left.
  */
 #ifndef MODEL_SUITE_H
 #define MODEL_SUITE_H
@@ -10,11 +10,12 @@
 #include "suite.h"
 
 /* A size by name, as it is written in params. The larger ones leave out `unfused`:
- * it would take most of the suite's time and teach nothing new; most do without parts. */
+ * it would take most of the suite's time and teach nothing new; most do without parts and
+ * habits. */
 typedef struct named_shape {
     const char *name;
     model_shape shape;
-    int with_unfused, with_parts;
+    int with_unfused, with_parts; /* and habits */
 } named_shape;
 
 /* "size=small b=4 t=128 ...". */
@@ -25,6 +26,9 @@ model_args model_args_of(const model_shape *shape, kernel_dtype dtype, unsigned 
 
 /* Each component of each phase of a step as a case of its own (model_parts.c). */
 void model_queue_parts(suite *s, const named_shape *n, kernel_dtype dtype);
+
+/* Each habit, with what it is measured against (model_habits.c). */
+void model_queue_habits(suite *s, const named_shape *n, kernel_dtype dtype);
 
 /* As the variant will have it. */
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant);
