@@ -6,8 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := backend codes command_line counters csv engine helpers hooks host json options row_files \
-  rows samples statistics sweep table verification
+HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
+  row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -200,6 +200,7 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 # Their command lines, from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
 $(TESTS)/test_options: | $(TESTS)/options
+$(TESTS)/test_devices: | $(TESTS)/cuda
 
 $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
@@ -207,7 +208,12 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights
+
+# What PyTorch's model is held against, where there is PyTorch.
+$(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -MMD -MP -pthread -o $@ $< build/cpu/libkernels.a -lm
 
 test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \

@@ -18,6 +18,10 @@
 
 #include "../../suites/model_parts.c"
 
+#include "../../suites/model_habits.c"
+
+#include "../../suites/model_files.c"
+
 #include "../../suites/model_check.c"
 
 #include "../../suites/model_check_update.c"
