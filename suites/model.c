@@ -95,10 +95,13 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
                 model_flops(&n->shape, p->phases));
 }
 
+static int64_t models; /* sizes by dtypes that are queued */
+
 static void queue_size(suite *s, const named_shape *n)
 {
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        models += suite_wants(dtypes[i]);
         for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[p]);
         if (!n->with_parts) continue;
         model_queue_parts(s, n, dtypes[i]);
@@ -152,11 +155,17 @@ static void queue_given(suite *s, const int64_t *values)
 int main(int argc, char **argv)
 {
     static const char *const keys[] = {"b", "t", "d", "h", "ff", "l", "v", "tied"};
-    suite s = suite_open("model",
-                         "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of the "
-                         "defaults",
-                         argc, argv);
+    const gpubench_option own[] = {
+        {"--checkpoint", "FILE", "write the one model's parameters there (safetensors)",
+         &model_checkpoint_path},
+        {"--gradients", "FILE", "write tokens, targets, loss and gradients there",
+         &model_gradients_path}};
+    suite s = suite_open_with("model",
+                              "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of "
+                              "the defaults",
+                              own, sizeof own / sizeof *own, argc, argv);
     if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
         queue_defaults(&s);
-    return suite_close(&s);
+    model_check_files(s.bench, models);
+    return model_files_status(suite_close(&s));
 }

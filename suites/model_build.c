@@ -139,5 +139,6 @@ int model_build(suite_case *c, gpubench *bench)
     if (code == 0) code = fill_tokens(bench, a, &plan);
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
+    if (code == 0) code = model_write_checkpoint(c, bench);
     return code ? code : name_outputs(bench, a, &plan);
 }

@@ -41,6 +41,21 @@ kernel_table model_suite_table(const gpubench *bench);
 int model_build(suite_case *c, gpubench *bench);
 int model_verify(suite_case *c, gpubench *bench);
 
+/* ---- --checkpoint and --gradients (model_files.c) ---------------------------------- */
+
+extern const char *model_checkpoint_path, *model_gradients_path; /* NULL: not wanted */
+
+/* After build, and before anything of verify moves what is written. 0 or a code. */
+int model_write_checkpoint(const suite_case *c, gpubench *bench);
+int model_write_gradients(const suite_case *c, gpubench *bench);
+
+/* Refuses a command line of which another number of models follows than one. */
+void model_check_files(gpubench *bench, int64_t models);
+
+/* The exit status of one that is `status`: 2, with a message, where 0 would hide that
+ * nothing was written. */
+int model_files_status(int status);
+
 /* Whether what the op read and wrote is as it left it when all of args' phases
  * are done: what layers take turns in belongs to the last of them. */
 int model_op_stands(const model_args *args, const model_op *op);

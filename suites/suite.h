@@ -70,6 +70,13 @@ typedef struct suite {
  * dtypes (default: f32,bf16,u8). */
 suite suite_open(const char *name, const char *shape_help, int argc, char **argv);
 
+/* The same with up to 4 options of the suite's own. */
+suite suite_open_with(const char *name, const char *shape_help, const gpubench_option *own,
+                      size_t own_count, int argc, char **argv);
+
+/* Whether --dtype, or its default, has the dtype. */
+int suite_wants(kernel_dtype dtype);
+
 /* Measures, reports, frees; gpubench_close's exit status. */
 int suite_close(suite *s);
 
