@@ -208,7 +208,12 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights
+
+# What PyTorch's model is held against, where there is PyTorch.
+$(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -MMD -MP -pthread -o $@ $< build/cpu/libkernels.a -ldl -lm
 
 test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \

@@ -69,7 +69,8 @@ static kernel_table rows_for(kernel_table table, const named_shape *n, int keeps
 typedef struct pass {
     unsigned phases;
     suite_operation operation;
-    kernel_variant cpu[MOST_ROWS], cuda[MOST_ROWS];
+    kernel_table cpu, cuda;
+    kernel_variant cpu_rows[MOST_ROWS], cuda_rows[MOST_ROWS];
 } pass;
 
 static pass passes[] = {
@@ -85,8 +86,10 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
     model_args args = model_args_of(&n->shape, dtype, p->phases);
     suite_operation *operation = &p->operation;
     char params[192];
-    operation->cpu = rows_for(model_cpu, n, args.keeps, p->cpu);
-    operation->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda);
+    p->cpu = rows_for(model_cpu, n, args.keeps, p->cpu_rows);
+    p->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda_rows);
+    operation->cpu = &p->cpu;
+    operation->cuda = &p->cuda;
     operation->args_bytes = sizeof args;
     operation->build = model_build;
     operation->verify = model_verify;

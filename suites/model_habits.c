@@ -30,8 +30,8 @@ static void queue_habit(suite *s, const named_shape *n, kernel_dtype dtype,
     char params[256], shape[192];
     model_describe(shape, sizeof shape, n);
     snprintf(params, sizeof params, "habit=%s steps=%d %s", habit->name, habit->steps, shape);
-    *shared = (habit_operation){{.name = "model.habit", .cpu = habit->table,
-                                 .cuda = habit->table, .args_bytes = sizeof args,
+    *shared = (habit_operation){{.name = "model.habit", .cpu = &habit->table,
+                                 .cuda = &habit->table, .args_bytes = sizeof args,
                                  .build = build, .verify = model_verify},
                                 habit->steps};
     suite_queue(s, &shared->operation, dtype, params, &args,

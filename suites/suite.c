@@ -357,13 +357,14 @@ static suite_case *new_case(suite *s, const suite_operation *operation,
 void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype, const char *params,
                  const void *args, uint64_t bytes, uint64_t flops)
 {
-    kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
+    const kernel_table *table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
     gpubench_case group[16];
     size_t count = 0, i;
-    for (i = 0; i < table.count && count < sizeof group / sizeof *group; i++) {
-        const kernel_variant *variant = &table.rows[i];
+    for (i = 0; table && i < table->count && count < sizeof group / sizeof *group; i++) {
+        const kernel_variant *variant = &table->rows[i];
         gpubench_case *one = &group[count];
-        if (!(variant->dtypes & wanted_dtypes & KERNEL_DTYPE_BIT(dtype)))
+        if (!(variant->dtypes & wanted_dtypes & KERNEL_DTYPE_BIT(dtype)) ||
+            (operation->takes && !operation->takes(variant, args)))
             continue;
         *one = gpubench_case_init(operation->name, case_run,
                                   new_case(s, operation, variant, dtype, args));

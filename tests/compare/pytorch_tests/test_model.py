@@ -4,6 +4,7 @@ import json
 import math
 import os
 import struct
+import subprocess
 import tempfile
 import unittest
 from unittest import mock
@@ -13,6 +14,7 @@ from pytorch.measure import verify
 from pytorch.parameters import model_shapes, parameter_names, table_rows
 from pytorch.workload import Mismatch
 
+from . import ROOT
 from .fixtures import HAS_TORCH, make_case
 
 GPT2 = shape_of("b=4 t=1024 d=768 h=12 ff=3072 l=12 v=50257 tied=1")
@@ -76,6 +78,27 @@ class OnTheCpu(unittest.TestCase):
     def test_a_text_goes_on_in_its_targets(self):
         model = self.model(0)
         self.assertTrue(self.torch.equal(model.tokens[:, 1:], model.targets[:, :-1]))
+
+    def test_loss_and_gradients_are_those_of_the_c_reference_on_the_same_weights(self):
+        program = os.path.join(ROOT, "build", "tests", "model_weights")
+        if not os.path.exists(program):
+            self.skipTest("build/tests/model_weights is not built")
+        for tied in (0, 1):
+            with tempfile.TemporaryDirectory() as folder:
+                printed = subprocess.run([program, folder, str(tied)], capture_output=True,
+                                         check=True).stdout
+                weights, slopes = (os.path.join(folder, name) for name in ("weights", "gradients"))
+                inputs = self.works.Inputs("cpu", 1, weights)
+                model = self.works.model.Model(self.case("backward", tied), inputs, grad=True)
+                wanted = self.works.weights.read_parameters(slopes, model.shape, "cpu")
+            known = json.loads(printed)
+            model.tokens = self.torch.tensor(known["tokens"]).view(2, 6)
+            model.targets = self.torch.tensor(known["targets"]).view(2, 6)
+            loss = model.loss()
+            self.assertAlmostEqual(loss.item(), known["loss"], places=5)
+            for name, found, each in zip(parameter_names(model.shape),
+                                         self.torch.autograd.grad(loss, model.parameters), wanted):
+                self.assertLess((found - each).norm() / each.norm(), 1e-5, name)
 
     def test_a_step_with_another_rule_does_not_verify(self):
         work = self.works.model
