@@ -14,7 +14,7 @@ mkdir -p "$folder" || exit 2
 rows=$folder/warmup.csv
 status=0
 echo steps_before,step,us > "$rows" || exit 2
-for turn in $(seq "${PROCESSES:-3}"); do
+for _ in $(seq "${PROCESSES:-3}"); do
     for before in 0 1 2 5 10; do
         "$program" "$@" --first-steps "$rows" --steps-before $before --no-verify --warmup 0 \
             --max-samples 1 --max-time 0.01 --quiet || status=2

@@ -22,7 +22,8 @@ function of(group, step) { return sum[group, step] / n[group, step] / 1000 }
 
 function table(    g, before, mean, deviation, last) {
     last = all[order[groups]] / count[order[groups]]
-    print "| steps before | first, ms | second | third | mean of ten | standard deviation | mean against the last line |"
+    print "| steps before | first, ms | second | third | mean of ten | standard deviation |" \
+          " mean against the last line |"
     print "|---:|---:|---:|---:|---:|---:|---:|"
     for (g = 1; g <= groups; g++) {
         before = order[g]
@@ -46,9 +47,11 @@ function picture(    g, s, x, y, low, high, path, colours) {
         }
     high += 0.05
     low -= 0.05
-    print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 320\" font-family=\"sans-serif\" font-size=\"12\">"
+    print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 320\"" \
+          " font-family=\"sans-serif\" font-size=\"12\">"
     print "<title>The first steps of a process, ms, by how many came before</title>"
-    printf "<text x=\"8\" y=\"24\">%.2f ms</text><text x=\"8\" y=\"284\">%.2f ms</text>\n", exp(high), exp(low)
+    printf "<text x=\"8\" y=\"24\">%.2f ms</text>", exp(high)
+    printf "<text x=\"8\" y=\"284\">%.2f ms</text>\n", exp(low)
     print "<text x=\"280\" y=\"312\">step of the process</text>"
     for (g = 1; g <= groups; g++) {
         path = ""
@@ -57,8 +60,10 @@ function picture(    g, s, x, y, low, high, path, colours) {
             y = 280 - 260 * (log(of(order[g], s)) - low) / (high - low)
             path = path sprintf("%s%.1f,%.1f", s > 1 ? " " : "", x, y)
         }
-        printf "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"%s\"/>\n", colours[g], path
-        printf "<text x=\"590\" y=\"%d\" fill=\"%s\">%d before</text>\n", 20 + 16 * g, colours[g], order[g]
+        printf "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"%s\"/>\n", \
+            colours[g], path
+        printf "<text x=\"560\" y=\"%d\" fill=\"%s\">%d before</text>\n", 20 + 16 * g, \
+            colours[g], order[g]
     }
     print "</svg>"
 }
