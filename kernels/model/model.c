@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "../common/element.h"
+#include "../common/simd.h"
 #include "../part/run.h"
 
 /* ---- how ops are done ------------------------------------------------------------------ */
@@ -191,10 +192,12 @@ static const kernel_variant rows[] = {
     {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
      .workspace_bytes = best_workspace, .prepare = prepare, .release = release, .run = run_best},
     {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
-     .workspace_bytes = simd_workspace, .prepare = prepare, .release = release, .run = run_simd},
+     .workspace_bytes = simd_workspace, .prepare = prepare, .release = release, .run = run_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
      .workspace_bytes = threads_workspace, .prepare = prepare, .release = release,
-     .run = run_threads},
+     .run = run_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
      .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = prepare,
      .release = release, .run = run_best},
