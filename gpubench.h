@@ -1631,6 +1631,9 @@ struct gpubench {
     char *json_path, *json_temporary; /* as for --samples */
     size_t json_rows;                 /* that the latter holds, as this process knows */
     int json_error;                   /* errno of the first row that could not be written */
+    char **devices;  /* of --device, where there are several: each is a process's */
+    size_t device_count;
+    char *device_told; /* the one of the process that is started next, or of this one */
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
     int rows_file;   /* a file without a name that goes from process to process, or -1 */
@@ -4756,6 +4759,7 @@ static void gpb_keep_row(gpubench *bench, const gpb_row *row)
 #define GPB_ENV_ROWS GPB_ENV "ROWS"
 #define GPB_ENV_JOURNAL GPB_ENV "JOURNAL"
 #define GPB_ENV_CAMPAIGN GPB_ENV "CAMPAIGN"
+#define GPB_ENV_DEVICE GPB_ENV "DEVICE"
 
 extern char **environ;
 
@@ -4860,13 +4864,15 @@ static void gpb_prepare_restart(gpubench *bench, uint64_t run)
         restart->told[2] = gpb_assignment(GPB_ENV_RUN, text);
     else if (journal->partial && !journal->renamed)
         restart->told[2] = gpb_assignment(GPB_ENV_JOURNAL, journal->partial);
+    if (run > 0 && bench->device_told)
+        restart->told[3] = gpb_assignment(GPB_ENV_DEVICE, bench->device_told);
     while (restart->environment[count])
         count++;
     free(restart->next_environment);
     restart->next_environment =
-        (char **)gpb_must(calloc(count + 4, sizeof *restart->next_environment));
+        (char **)gpb_must(calloc(count + 5, sizeof *restart->next_environment));
     memcpy(restart->next_environment, restart->environment, count * sizeof(char *));
-    memcpy(restart->next_environment + count, restart->told, 3 * sizeof(char *));
+    memcpy(restart->next_environment + count, restart->told, sizeof restart->told);
 }
 
 static void gpb_set_alarm(double seconds)
@@ -8017,6 +8023,18 @@ static int gpb_report(gpubench *bench)
     return lost ? 2 : bench->failed ? 1 : 0;
 }
 
+static void gpb_tell_device(gpubench *bench, const char *device)
+{
+    free(bench->device_told);
+    bench->device_told = gpb_duplicate(device);
+}
+
+/* Each run on each device is a process, and has a number of its own. */
+static uint64_t gpb_count_processes(const gpubench *bench)
+{
+    return bench->settings.runs * (bench->device_count > 0 ? bench->device_count : 1);
+}
+
 /* Which process of how many begins; the earlier ones took took_s. */
 static void gpb_show_runs(const gpubench *bench, uint64_t run, double took_s)
 {
@@ -8024,16 +8042,16 @@ static void gpb_show_runs(const gpubench *bench, uint64_t run, double took_s)
     if (!gpb_shows_progress(bench))
         return;
     gpb_format_time_left(run > 1 ? gpb_time_left(took_s, (double)(run - 1),
-                                                 (double)bench->settings.runs, 0, 0)
+                                                 (double)gpb_count_processes(bench), 0, 0)
                                  : -1, text);
     gpb_clear_progress();
     fprintf(stderr, "[run %llu of %llu%s]", (unsigned long long)run,
-            (unsigned long long)bench->settings.runs, text);
+            (unsigned long long)gpb_count_processes(bench), text);
     fflush(stderr);
     gpb_progress_stands = 1;
 }
 
-/* --runs N: never returns. What some runs measured is kept though others could
+/* --runs N, or several devices: never returns. What some runs measured is kept though others could
  * not measure, or were interrupted; the status tells. */
 static void gpb_run_processes(gpubench *bench)
 {
@@ -8053,7 +8071,9 @@ static void gpb_run_processes(gpubench *bench)
         exit(2);
     gpb_change_interrupts(SIG_DFL, gpb_interrupt);
     began_s = gpb_now_s();
-    for (run = 1; run <= bench->settings.runs && worst < 2 && !gpb_interrupted; run++) {
+    for (run = 1; run <= gpb_count_processes(bench) && worst < 2 && !gpb_interrupted; run++) {
+        if (bench->device_count > 0)
+            gpb_tell_device(bench, bench->devices[(run - 1) % bench->device_count]);
         gpb_show_runs(bench, run, gpb_now_s() - began_s);
         status = gpb_spawn_run(bench, run);
         worst = status > worst ? status : worst;
@@ -8081,7 +8101,8 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--list", NULL, "print the cases and exit; --json writes them as objects"},
     {"--filter", "REGEX", "only cases whose --list line matches (POSIX extended)"},
     {"--axis", "NAME=VALUES", "a sweep's axis, as 1,2,4 or 1..8 or 2^4..2^9; one --axis for each"},
-    {"--device", "auto|cpu|N|UUID", "what to measure (auto: the first GPU if built with CUDA)"},
+    {"--device", "auto|cpu|all|LIST",
+     "all GPUs, or numbers or UUIDs of some (auto: the first one)"},
     {"--mode", "LIST", "of cold,hot,graph,dirty; all: the first three (default: by the case)"},
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
     {"--min-samples", "N", "samples of a case at least (default 30)"},
@@ -8254,17 +8275,106 @@ static void gpb_take_filter(gpubench *bench)
     bench->has_filter = 1;
 }
 
+static void gpb_add_device(gpubench *bench, const char *device)
+{
+    bench->devices = (char **)gpb_grow(bench->devices, bench->device_count,
+                                       sizeof *bench->devices);
+    bench->devices[bench->device_count++] = gpb_duplicate(device);
+}
+
+/* Before any is measured: is each there, and each another one? */
+static void gpb_check_devices(gpubench *bench)
+{
+#if GPUBENCH_CUDA
+    uint64_t seen = 0;
+    int count = 0;
+    size_t i;
+    if (cudaGetDeviceCount(&count) != cudaSuccess)
+        return; /* whoever is to measure says so */
+    for (i = 0; i < bench->device_count && !bench->refused; i++) {
+        int ordinal;
+        bench->settings.device = bench->devices[i];
+        ordinal = gpb_cuda_find_device(bench, count);
+        if (ordinal < 0)
+            bench->refused = 1;
+        else if (ordinal < 64 && (seen >> ordinal & 1u))
+            gpubench_usage_error(bench, "--device: %s is given twice", bench->devices[i]);
+        seen |= ordinal >= 0 && ordinal < 64 ? (uint64_t)1 << ordinal : 0;
+    }
+#else
+    (void)bench;
+#endif
+}
+
+/* As many as CUDA shows; none, or one, is what auto is. */
+static void gpb_add_all_devices(gpubench *bench)
+{
+    char number[24];
+    int count = 0, i;
+#if GPUBENCH_CUDA
+    if (cudaGetDeviceCount(&count) != cudaSuccess)
+        count = 0;
+#endif
+    for (i = 0; i < count && count > 1; i++) {
+        snprintf(number, sizeof number, "%d", i);
+        gpb_add_device(bench, number);
+    }
+}
+
+/* One of what commas separate. */
+static void gpb_take_listed_device(gpubench *bench, const char *device, const char *text)
+{
+    if (!gpb_names_gpu(device))
+        gpubench_usage_error(bench, "--device '%s': wants GPUs' numbers or UUIDs between the "
+                             "commas", text);
+    else if (!gpb_find_backend(device))
+        gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
+    else
+        gpb_add_device(bench, device);
+}
+
+/* Several, unless this is the process of one of them. */
+static void gpb_take_devices(gpubench *bench, const char *text)
+{
+    const char *told = getenv(GPB_ENV_DEVICE);
+    char *copy = gpb_duplicate(told ? "" : text), *at = copy;
+    if (told) {
+        gpb_tell_device(bench, told);
+        bench->settings.device = bench->device_told;
+    } else if (!strcmp(text, "all") && !GPUBENCH_CUDA) {
+        gpubench_usage_error(bench, "--device 'all': this program was built without CUDA, and "
+                             "all GPUs are meant");
+    } else if (!strcmp(text, "all")) {
+        gpb_add_all_devices(bench);
+    }
+    while (!told && at && strcmp(text, "all") && !bench->refused) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma = '\0';
+        gpb_take_listed_device(bench, at, text);
+        at = comma ? comma + 1 : NULL;
+    }
+    gpb_check_devices(bench);
+    if (bench->device_count > 0)
+        bench->settings.device = bench->devices[0];
+    if (bench->device_count > 0 && bench->settings.profile)
+        gpubench_usage_error(bench, "--device '%s': --profile looks at one GPU", text);
+    free(copy);
+}
+
 static void gpb_take_device(gpubench *bench, const char *text)
 {
     if (!text)
         return;
-    if (gpb_find_backend(text))
+    if (!strcmp(text, "all") || strchr(text, ','))
+        gpb_take_devices(bench, text);
+    else if (gpb_find_backend(text))
         bench->settings.device = text;
     else if (gpb_names_gpu(text))
         gpubench_usage_error(bench, "--device '%s': this program was built without CUDA", text);
     else
-        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, a number or a GPU's UUID",
-                             text);
+        gpubench_usage_error(bench, "--device '%s': wants auto, cpu, all, or numbers or UUIDs of "
+                             "GPUs", text);
 }
 
 /* Finds the option that argument names: its index, the program's own first,
@@ -8929,6 +9039,7 @@ static void gpb_join_processes(gpubench *bench)
     unsetenv(GPB_ENV_RUN);
     unsetenv(GPB_ENV_JOURNAL);
     unsetenv(GPB_ENV_CAMPAIGN);
+    unsetenv(GPB_ENV_DEVICE);
 }
 
 /* Rows of an earlier process are kept where there is no device for more. */
@@ -8987,7 +9098,7 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
         gpb_open_samples(bench);
     if (!bench->refused)
         gpb_open_json(bench);
-    if (!bench->refused && bench->settings.runs > 1 && !bench->is_child &&
+    if (!bench->refused && gpb_count_processes(bench) > 1 && !bench->is_child &&
         !bench->settings.list && !bench->settings.profile)
         gpb_run_processes(bench);
     if (!bench->refused && !bench->settings.list)
@@ -9215,6 +9326,10 @@ static void gpb_free(gpubench *bench)
         gpb_release_memory(bench, NULL);
         bench->backend->close(bench);
     }
+    for (i = 0; i < bench->device_count; i++)
+        free(bench->devices[i]);
+    free(bench->devices);
+    free(bench->device_told);
     free(bench->axes_given);
     free(bench->arguments);
     if (bench->has_filter)

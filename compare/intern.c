@@ -102,6 +102,7 @@ uint32_t intern_add(struct intern_table *table, const void *bytes, size_t size, 
     table->slots[slot] = (uint32_t)++table->count;
     if (is_new)
         *is_new = true;
+    /* cppcheck-suppress memleak ; the entry holds the copy */
     return (uint32_t)table->count - 1;
 }
 

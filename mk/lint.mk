@@ -17,13 +17,16 @@ format:   ## lay out every C, C++ and CUDA file as .clang-format says
 # Built in a copy of the tree, where everything counts the lines that run. The tests
 # of the header and of compare; what ends by a signal counts nothing.
 COVERAGE := build/coverage
-COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(CUDA_PROGRAMS) $(COMPARE_TESTS)
+# Simulations run long, and no line that the others do not.
+SIMULATIONS := $(TESTS)/compare/test_simulation $(TESTS)/compare/test_resample $(TESTS)/compare/test_race_world
+COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(CUDA_PROGRAMS) \
+  $(filter-out $(SIMULATIONS),$(COMPARE_TESTS))
 coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at least 90 %
 	@rm -rf $(COVERAGE)
 	@mkdir -p $(COVERAGE)
-	@cp -R Makefile mk *.h kernels suites compare examples scripts tests baselines $(COVERAGE)
+	@cp -R Makefile mk *.h kernels suites compare examples scripts tests $(COVERAGE)
 	@$(MAKE) --no-print-directory -C $(COVERAGE) BACKEND=cpu GIT=none SANITIZE=--coverage \
-	  CFLAGS='-O0 --coverage' ROWS_CFLAGS='-O1 -g -I. --coverage' measure-coverage
+	  CFLAGS='-O1 --coverage' ROWS_CFLAGS='-O1 -g -I. --coverage' measure-coverage
 
 # Some fail here: a function that counts its lines is not empty, and takes its time.
 measure-coverage: $(COVERED_TESTS) $(COMPARE) $(RACE_PROGRAMS)

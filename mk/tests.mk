@@ -6,8 +6,8 @@ KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cp
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := codes command_line counters csv engine helpers hooks host json options row_files \
-  rows samples statistics sweep table verification
+HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
+  row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -142,7 +142,8 @@ $(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupt
 	  -o $@ $< -lcmocka -lpthread -ldl
 
 # The header's CUDA half, on a substitute for the CUDA runtime.
-FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda tests/fake_cuda/fake_cuda.c
+FAKE_CUDA_SOURCES := $(wildcard tests/fake_cuda/*.c)
+FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda $(FAKE_CUDA_SOURCES)
 
 # A substitute for NVML under the real one's name, so that looking it up at run
 # time finds this one; what it describes is the test's.
@@ -152,11 +153,11 @@ $(FAKE_NVML): tests/fake_nvml/nvml.c tests/fake_nvml/nvml.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
 
-$(TESTS)/cuda: tests/fixtures/cuda.c tests/fake_cuda/fake_cuda.c $(TEST_HEADERS)
+$(TESTS)/cuda: tests/fixtures/cuda.c $(FAKE_CUDA_SOURCES) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
-$(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c tests/fake_cuda/fake_cuda.c $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
+$(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c $(FAKE_CUDA_SOURCES) $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
 	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
@@ -170,7 +171,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
 $(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
-  tests/fake_cuda/fake_cuda.c $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
+  $(FAKE_CUDA_SOURCES) $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
@@ -199,6 +200,7 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 # Their command lines, from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
 $(TESTS)/test_options: | $(TESTS)/options
+$(TESTS)/test_devices: | $(TESTS)/cuda
 
 $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubench.h
 	@mkdir -p $(@D)
@@ -206,7 +208,12 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights
+
+# What PyTorch's model is held against, where there is PyTorch.
+$(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -MMD -MP -pthread -o $@ $< build/cpu/libkernels.a -ldl -lm
 
 test: $(TEST_NEEDS)   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
@@ -216,7 +223,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
-	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
+	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)

@@ -28,7 +28,8 @@ lint_cppcheck() {
     set -- --quiet --language=c --std=c11 --inline-suppr --error-exitcode=1 -j "$jobs" \
         --template='{file}:{line}: {message} [{id}]' --enable=warning,performance,portability \
         --suppress=invalidPointerCast
-    cppcheck "$@" compare kernels suites && cppcheck "$@" -DGPUBENCH_IMPLEMENTATION gpubench.h
+    cppcheck "$@" compare kernels suites && cppcheck "$@" -DGPUBENCH_IMPLEMENTATION \
+        -DCLOCK_MONOTONIC=1 gpubench.h
 }
 
 lint_shellcheck() {

@@ -35,7 +35,8 @@ FNR == 1 {
 { count = FNR }
 
 python {
-    if ($0 ~ /^ *(async )?def /) {
+    match($0, /^ */)
+    if ($0 ~ /^ *(async )?def / && (!begun || RLENGTH <= indent)) {
         end_function(last - begun + 1)
         begun = FNR
         match($0, /^ */)

@@ -361,13 +361,13 @@ static int verify_backward(suite_case *c, gpubench *bench)
 static void queue_forward(suite *s, const attention_shape *shape, kernel_dtype dtype,
                           const char *params)
 {
-    static suite_operation forward = {.name = "attention.forward",
-                                      .args_bytes = sizeof(attention_forward_args),
-                                      .build = build,
-                                      .verify = verify};
+    static const suite_operation forward = {.name = "attention.forward",
+                                            .cpu = &attention_forward_cpu,
+                                            .cuda = SUITE_CUDA(attention_forward_cuda),
+                                            .args_bytes = sizeof(attention_forward_args),
+                                            .build = build,
+                                            .verify = verify};
     attention_forward_args args = {.shape = *shape, .dtype = dtype};
-    forward.cpu = attention_forward_cpu;
-    forward.cuda = SUITE_CUDA_TABLE(attention_forward_cuda);
     suite_queue(s, &forward, dtype, params, &args, attention_forward_bytes(shape, dtype),
                 attention_forward_flops(shape));
 }
@@ -375,13 +375,13 @@ static void queue_forward(suite *s, const attention_shape *shape, kernel_dtype d
 static void queue_backward(suite *s, const attention_shape *shape, kernel_dtype dtype,
                            const char *params)
 {
-    static suite_operation backward = {.name = "attention.backward",
-                                       .args_bytes = sizeof(attention_backward_args),
-                                       .build = build_backward,
-                                       .verify = verify_backward};
+    static const suite_operation backward = {.name = "attention.backward",
+                                             .cpu = &attention_backward_cpu,
+                                             .cuda = SUITE_CUDA(attention_backward_cuda),
+                                             .args_bytes = sizeof(attention_backward_args),
+                                             .build = build_backward,
+                                             .verify = verify_backward};
     attention_backward_args args = {.shape = *shape, .dtype = dtype};
-    backward.cpu = attention_backward_cpu;
-    backward.cuda = SUITE_CUDA_TABLE(attention_backward_cuda);
     suite_queue(s, &backward, dtype, params, &args, attention_backward_bytes(shape, dtype),
                 attention_backward_flops(shape));
 }

@@ -5,6 +5,7 @@
 #include "block_suite.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const block_shape cpu_shapes[] = {{1, 64, 128, 2, 512}};
 
@@ -23,88 +24,84 @@ kernel_table block_suite_backward(const gpubench *bench)
 static void queue_forward(suite *s, const block_shape *shape, kernel_dtype dtype,
                           const char *dimensions, int keeps)
 {
-    static suite_operation forward[2] = {
-        {.name = "block.forward", .build = block_build_forward},
-        {.name = "block.forward", .build = block_build_forward_keeping},
-    };
+    static const suite_operation forward = {.name = "block.forward",
+                                            .cpu = &block_forward_cpu,
+                                            .cuda = SUITE_CUDA(block_forward_cuda),
+                                            .args_bytes = sizeof(block_forward_args),
+                                            .build = block_build_forward,
+                                            .verify = block_verify_forward};
+    static const suite_operation keeping = {.name = "block.forward",
+                                            .cpu = &block_forward_cpu,
+                                            .cuda = SUITE_CUDA(block_forward_cuda),
+                                            .args_bytes = sizeof(block_forward_args),
+                                            .build = block_build_forward_keeping,
+                                            .verify = block_verify_forward};
     block_forward_args args = {.shape = *shape, .dtype = dtype, .part = BLOCK_WHOLE};
-    suite_operation *operation = &forward[keeps];
     char params[192];
-    operation->cpu = block_forward_cpu;
-    operation->cuda = SUITE_CUDA_TABLE(block_forward_cuda);
-    operation->args_bytes = sizeof args;
-    operation->verify = block_verify_forward;
     snprintf(params, sizeof params, "%s keep=%d", dimensions, keeps);
-    suite_queue(s, operation, dtype, params, &args, block_forward_bytes(shape, dtype, BLOCK_WHOLE),
+    suite_queue(s, keeps ? &keeping : &forward, dtype, params, &args,
+                block_forward_bytes(shape, dtype, BLOCK_WHOLE),
                 block_forward_flops(shape, BLOCK_WHOLE));
 }
 
 static void queue_backward(suite *s, const block_shape *shape, kernel_dtype dtype,
                            const char *dimensions)
 {
-    static suite_operation backward = {.name = "block.backward",
-                                       .args_bytes = sizeof(block_backward_args),
-                                       .build = block_build_backward,
-                                       .verify = block_verify_backward};
+    static const suite_operation backward = {.name = "block.backward",
+                                             .cpu = &block_backward_cpu,
+                                             .cuda = SUITE_CUDA(block_backward_cuda),
+                                             .args_bytes = sizeof(block_backward_args),
+                                             .build = block_build_backward,
+                                             .verify = block_verify_backward};
     block_backward_args args = {.shape = *shape, .dtype = dtype, .part = BLOCK_WHOLE};
-    backward.cpu = block_backward_cpu;
-    backward.cuda = SUITE_CUDA_TABLE(block_backward_cuda);
     suite_queue(s, &backward, dtype, dimensions, &args,
                 block_backward_bytes(shape, dtype, BLOCK_WHOLE),
                 block_backward_flops(shape, BLOCK_WHOLE));
 }
 
-/* Of a table, the row `best` alone. */
-static kernel_table best_of(kernel_table table)
+/* Parts are measured of the variant `best` alone, as far as it has them. */
+static int is_best_with_part(const kernel_variant *variant, const void *args)
 {
-    const kernel_variant *best = kernel_find(&table, "best");
-    return (kernel_table){best, best != NULL};
-}
-
-/* A part, if the one variant that is measured has it. */
-static void queue_part(suite *s, const suite_operation *operation, kernel_dtype dtype,
-                       const char *params, const void *args, uint64_t bytes, uint64_t flops)
-{
-    kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
-    if (table.count > 0 && block_suite_has_part(table.rows, args))
-        suite_queue(s, operation, dtype, params, args, bytes, flops);
+    return !strcmp(variant->name, "best") && block_suite_has_part(variant, args);
 }
 
 static void queue_forward_parts(suite *s, const block_shape *shape, kernel_dtype dtype,
                                 const char *dimensions)
 {
-    static suite_operation operation = {.name = "block.part",
-                                        .args_bytes = sizeof(block_forward_args),
-                                        .build = block_build_forward_part,
-                                        .verify = block_verify_forward};
-    operation.cpu = best_of(block_forward_cpu);
-    operation.cuda = best_of(SUITE_CUDA_TABLE(block_forward_cuda));
+    static const suite_operation operation = {.name = "block.part",
+                                              .cpu = &block_forward_cpu,
+                                              .cuda = SUITE_CUDA(block_forward_cuda),
+                                              .args_bytes = sizeof(block_forward_args),
+                                              .build = block_build_forward_part,
+                                              .verify = block_verify_forward,
+                                              .takes = is_best_with_part};
     for (int part = 0; part < BLOCK_FORWARD_PARTS; part++) {
         block_forward_args args = {.shape = *shape, .dtype = dtype, .part = part};
         char params[192];
         snprintf(params, sizeof params, "pass=forward part=%s %s", block_forward_part_name(part),
                  dimensions);
-        queue_part(s, &operation, dtype, params, &args, block_forward_bytes(shape, dtype, part),
-                   block_forward_flops(shape, part));
+        suite_queue(s, &operation, dtype, params, &args, block_forward_bytes(shape, dtype, part),
+                    block_forward_flops(shape, part));
     }
 }
 
 static void queue_backward_parts(suite *s, const block_shape *shape, kernel_dtype dtype,
                                  const char *dimensions)
 {
-    static suite_operation operation = {.name = "block.part",
-                                        .args_bytes = sizeof(block_backward_args),
-                                        .build = block_build_backward_part,
-                                        .verify = block_verify_backward};
-    operation.cpu = best_of(block_backward_cpu);
-    operation.cuda = best_of(SUITE_CUDA_TABLE(block_backward_cuda));
+    static const suite_operation operation = {.name = "block.part",
+                                              .cpu = &block_backward_cpu,
+                                              .cuda = SUITE_CUDA(block_backward_cuda),
+                                              .args_bytes = sizeof(block_backward_args),
+                                              .build = block_build_backward_part,
+                                              .verify = block_verify_backward,
+                                              .takes = is_best_with_part};
     for (int part = 0; part < BLOCK_BACKWARD_PARTS; part++) {
         block_backward_args args = {.shape = *shape, .dtype = dtype, .part = part};
         char params[192];
         snprintf(params, sizeof params, "pass=backward part=%s %s", block_backward_part_name(part),
                  dimensions);
-        queue_part(s, &operation, dtype, params, &args, block_backward_bytes(shape, dtype, part),
-                   block_backward_flops(shape, part));
+        suite_queue(s, &operation, dtype, params, &args, block_backward_bytes(shape, dtype, part),
+                    block_backward_flops(shape, part));
     }
 }
 

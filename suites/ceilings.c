@@ -208,36 +208,31 @@ static int verify_triad(suite_case *c, gpubench *bench)
     return code ? code : gpubench_check(bench, wrong, 4e-6);
 }
 
-static void queue_bandwidth(suite *s, suite_operation *operation, kernel_table cpu,
-                            kernel_table cuda, kernel_dtype dtype, int64_t words, uint64_t bytes)
+static void queue_bandwidth(suite *s, const suite_operation *operation, kernel_dtype dtype,
+                            int64_t words, uint64_t bytes)
 {
     ceilings_bandwidth_args args = {.words = words};
     char params[48];
-    operation->cpu = cpu;
-    operation->cuda = cuda;
-    operation->args_bytes = sizeof args;
     snprintf(params, sizeof params, "bytes=%lld", (long long)words * 4);
     suite_queue(s, operation, dtype, params, &args, bytes, 0);
 }
 
+#define BANDWIDTH(NAME)                                                                   \
+    {                                                                                     \
+        .name = "bandwidth." #NAME, .cpu = &ceilings_##NAME##_cpu,                        \
+        .cuda = SUITE_CUDA(ceilings_##NAME##_cuda),                                       \
+        .args_bytes = sizeof(ceilings_bandwidth_args), .build = build_##NAME,             \
+        .verify = verify_##NAME                                                           \
+    }
+
 static void queue_words(suite *s, int64_t words)
 {
-    static suite_operation read = {
-        .name = "bandwidth.read", .build = build_read, .verify = verify_read};
-    static suite_operation write = {
-        .name = "bandwidth.write", .build = build_write, .verify = verify_write};
-    static suite_operation copy = {
-        .name = "bandwidth.copy", .build = build_copy, .verify = verify_copy};
-    static suite_operation triad = {
-        .name = "bandwidth.triad", .build = build_triad, .verify = verify_triad};
-    queue_bandwidth(s, &read, ceilings_read_cpu, SUITE_CUDA_TABLE(ceilings_read_cuda), KERNEL_U8,
-                    words, ceilings_read_bytes(words));
-    queue_bandwidth(s, &write, ceilings_write_cpu, SUITE_CUDA_TABLE(ceilings_write_cuda),
-                    KERNEL_U8, words, ceilings_write_bytes(words));
-    queue_bandwidth(s, &copy, ceilings_copy_cpu, SUITE_CUDA_TABLE(ceilings_copy_cuda), KERNEL_U8,
-                    words, ceilings_copy_bytes(words));
-    queue_bandwidth(s, &triad, ceilings_triad_cpu, SUITE_CUDA_TABLE(ceilings_triad_cuda),
-                    KERNEL_F32, words, ceilings_triad_bytes(words));
+    static const suite_operation read = BANDWIDTH(read), write = BANDWIDTH(write);
+    static const suite_operation copy = BANDWIDTH(copy), triad = BANDWIDTH(triad);
+    queue_bandwidth(s, &read, KERNEL_U8, words, ceilings_read_bytes(words));
+    queue_bandwidth(s, &write, KERNEL_U8, words, ceilings_write_bytes(words));
+    queue_bandwidth(s, &copy, KERNEL_U8, words, ceilings_copy_bytes(words));
+    queue_bandwidth(s, &triad, KERNEL_F32, words, ceilings_triad_bytes(words));
 }
 
 /* ---- products ---------------------------------------------------------------------- */
@@ -327,13 +322,13 @@ static int verify_gemm(suite_case *c, gpubench *bench)
 static void queue_gemm(suite *s, int64_t m, int64_t n, int64_t k)
 {
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_F16, KERNEL_BF16};
-    static suite_operation gemm = {.name = "gemm.nn",
-                                   .args_bytes = sizeof(ceilings_gemm_args),
-                                   .build = build_gemm,
-                                   .verify = verify_gemm};
+    static const suite_operation gemm = {.name = "gemm.nn",
+                                         .cpu = &ceilings_gemm_cpu,
+                                         .cuda = SUITE_CUDA(ceilings_gemm_cuda),
+                                         .args_bytes = sizeof(ceilings_gemm_args),
+                                         .build = build_gemm,
+                                         .verify = verify_gemm};
     char params[96];
-    gemm.cpu = ceilings_gemm_cpu;
-    gemm.cuda = SUITE_CUDA_TABLE(ceilings_gemm_cuda);
     snprintf(params, sizeof params, "m=%lld n=%lld k=%lld", (long long)m, (long long)n,
              (long long)k);
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {

@@ -298,13 +298,13 @@ static int verify_backward(suite_case *c, gpubench *bench)
 static void queue_forward(suite *s, const embedding_shape *shape, kernel_dtype dtype,
                           tokens_distribution distribution, const char *params, int64_t distinct)
 {
-    static suite_operation forward = {.name = "embedding.forward",
-                                      .args_bytes = sizeof(forward_case),
-                                      .build = build_forward,
-                                      .verify = verify_forward};
+    static const suite_operation forward = {.name = "embedding.forward",
+                                            .cpu = &embedding_forward_cpu,
+                                            .cuda = SUITE_CUDA(embedding_forward_cuda),
+                                            .args_bytes = sizeof(forward_case),
+                                            .build = build_forward,
+                                            .verify = verify_forward};
     forward_case f = {.args = {.shape = *shape, .dtype = dtype}, .distribution = distribution};
-    forward.cpu = embedding_forward_cpu;
-    forward.cuda = SUITE_CUDA_TABLE(embedding_forward_cuda);
     suite_queue(s, &forward, dtype, params, &f, embedding_forward_bytes(shape, dtype, distinct),
                 embedding_forward_flops(shape));
 }
@@ -312,13 +312,13 @@ static void queue_forward(suite *s, const embedding_shape *shape, kernel_dtype d
 static void queue_backward(suite *s, const embedding_shape *shape, kernel_dtype dtype,
                            tokens_distribution distribution, const char *params)
 {
-    static suite_operation backward = {.name = "embedding.backward",
-                                       .args_bytes = sizeof(backward_case),
-                                       .build = build_backward,
-                                       .verify = verify_backward};
+    static const suite_operation backward = {.name = "embedding.backward",
+                                             .cpu = &embedding_backward_cpu,
+                                             .cuda = SUITE_CUDA(embedding_backward_cuda),
+                                             .args_bytes = sizeof(backward_case),
+                                             .build = build_backward,
+                                             .verify = verify_backward};
     backward_case b = {.args = {.shape = *shape, .dtype = dtype}, .distribution = distribution};
-    backward.cpu = embedding_backward_cpu;
-    backward.cuda = SUITE_CUDA_TABLE(embedding_backward_cuda);
     suite_queue(s, &backward, dtype, params, &b, embedding_backward_bytes(shape, dtype),
                 embedding_backward_flops(shape));
 }

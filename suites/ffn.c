@@ -356,32 +356,35 @@ static int verify_backward(suite_case *c, gpubench *bench)
 static void queue_forward(suite *s, const ffn_shape *shape, kernel_dtype dtype,
                           const char *dimensions, int keeps)
 {
-    static suite_operation forward[2] = {
-        {.name = "ffn.forward", .build = build_forward},
-        {.name = "ffn.forward", .build = build_forward_keeping},
-    };
-    suite_operation *operation = &forward[keeps];
+    static const suite_operation forward = {.name = "ffn.forward",
+                                            .cpu = &ffn_forward_cpu,
+                                            .cuda = SUITE_CUDA(ffn_forward_cuda),
+                                            .args_bytes = sizeof(ffn_forward_args),
+                                            .build = build_forward,
+                                            .verify = verify_forward};
+    static const suite_operation keeping = {.name = "ffn.forward",
+                                            .cpu = &ffn_forward_cpu,
+                                            .cuda = SUITE_CUDA(ffn_forward_cuda),
+                                            .args_bytes = sizeof(ffn_forward_args),
+                                            .build = build_forward_keeping,
+                                            .verify = verify_forward};
     ffn_forward_args args = {.shape = *shape, .dtype = dtype};
     char params[160];
-    operation->cpu = ffn_forward_cpu;
-    operation->cuda = SUITE_CUDA_TABLE(ffn_forward_cuda);
-    operation->args_bytes = sizeof args;
-    operation->verify = verify_forward;
     snprintf(params, sizeof params, "%s keep=%d", dimensions, keeps);
-    suite_queue(s, operation, dtype, params, &args, ffn_forward_bytes(shape, dtype, keeps),
-                ffn_forward_flops(shape));
+    suite_queue(s, keeps ? &keeping : &forward, dtype, params, &args,
+                ffn_forward_bytes(shape, dtype, keeps), ffn_forward_flops(shape));
 }
 
 static void queue_backward(suite *s, const ffn_shape *shape, kernel_dtype dtype,
                            const char *dimensions)
 {
-    static suite_operation backward = {.name = "ffn.backward",
-                                       .args_bytes = sizeof(backward_case),
-                                       .build = build_backward,
-                                       .verify = verify_backward};
+    static const suite_operation backward = {.name = "ffn.backward",
+                                             .cpu = &ffn_backward_cpu,
+                                             .cuda = SUITE_CUDA(ffn_backward_cuda),
+                                             .args_bytes = sizeof(backward_case),
+                                             .build = build_backward,
+                                             .verify = verify_backward};
     backward_case args = {.args = {.shape = *shape, .dtype = dtype}};
-    backward.cpu = ffn_backward_cpu;
-    backward.cuda = SUITE_CUDA_TABLE(ffn_backward_cuda);
     suite_queue(s, &backward, dtype, dimensions, &args, ffn_backward_bytes(shape, dtype),
                 ffn_backward_flops(shape));
 }

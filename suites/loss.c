@@ -217,20 +217,26 @@ static int verify(suite_case *c, gpubench *bench)
 
 static void queue_shape(suite *s, const loss_shape *shape)
 {
-    static suite_operation forward = {.name = "cross_entropy.forward", .build = build_forward};
-    static suite_operation backward = {.name = "cross_entropy.backward", .build = build_backward};
-    static suite_operation both = {.name = "cross_entropy.forward_backward",
-                                   .build = build_forward_backward};
+    static const suite_operation forward = {.name = "cross_entropy.forward",
+                                            .cpu = &loss_forward_cpu,
+                                            .cuda = SUITE_CUDA(loss_forward_cuda),
+                                            .args_bytes = sizeof(loss_args),
+                                            .build = build_forward,
+                                            .verify = verify};
+    static const suite_operation backward = {.name = "cross_entropy.backward",
+                                             .cpu = &loss_backward_cpu,
+                                             .cuda = SUITE_CUDA(loss_backward_cuda),
+                                             .args_bytes = sizeof(loss_args),
+                                             .build = build_backward,
+                                             .verify = verify};
+    static const suite_operation both = {.name = "cross_entropy.forward_backward",
+                                         .cpu = &loss_forward_backward_cpu,
+                                         .cuda = SUITE_CUDA(loss_forward_backward_cuda),
+                                         .args_bytes = sizeof(loss_args),
+                                         .build = build_forward_backward,
+                                         .verify = verify};
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16};
     char params[64];
-    forward.cpu = loss_forward_cpu;
-    forward.cuda = SUITE_CUDA_TABLE(loss_forward_cuda);
-    backward.cpu = loss_backward_cpu;
-    backward.cuda = SUITE_CUDA_TABLE(loss_backward_cuda);
-    both.cpu = loss_forward_backward_cpu;
-    both.cuda = SUITE_CUDA_TABLE(loss_forward_backward_cuda);
-    forward.args_bytes = backward.args_bytes = both.args_bytes = sizeof(loss_args);
-    forward.verify = backward.verify = both.verify = verify;
     snprintf(params, sizeof params, "n=%lld v=%lld", (long long)shape->rows,
              (long long)shape->classes);
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {

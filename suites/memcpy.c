@@ -241,79 +241,104 @@ static int verify_peer(suite_case *c, gpubench *bench)
 /* ---- shapes ------------------------------------------------------------------------ */
 
 /* `bytes` of the params are those of one copy, `counted` those of the case. */
-static void queue(suite *s, suite_operation *operation, kernel_table cpu, kernel_table cuda,
-                  const void *args, size_t bytes, uint64_t counted)
+static void queue(suite *s, const suite_operation *operation, const void *args, size_t bytes,
+                  uint64_t counted)
 {
     char params[32];
-    operation->cpu = cpu;
-    operation->cuda = cuda;
     snprintf(params, sizeof params, "bytes=%zu", bytes);
     suite_queue(s, operation, KERNEL_U8, params, args, counted, 0);
 }
 
-static const kernel_table none = {NULL, 0};
-
 /* What crosses a link is not held against the device's memory: peak_gb_per_s -1. */
-static void queue_transfers(suite *s, size_t bytes, kernel_table h2d_rows, kernel_table d2h_rows)
+#define TRANSFER(NAME, BUILD, CUDA)                                                       \
+    {                                                                                     \
+        .name = NAME, .cuda = SUITE_CUDA(CUDA), .args_bytes = sizeof(memcpy_args),        \
+        .build = BUILD, .verify = verify, .peak_gb_per_s = -1                             \
+    }
+
+/* basic: without the variants that take several copies at a time. */
+static void queue_transfers(suite *s, size_t bytes, int basic)
 {
-    static suite_operation h2d = {.name = "memcpy.h2d", .args_bytes = sizeof(memcpy_args),
-                                  .build = build_h2d, .verify = verify, .peak_gb_per_s = -1};
-    static suite_operation d2h = {.name = "memcpy.d2h", .args_bytes = sizeof(memcpy_args),
-                                  .build = build_d2h, .verify = verify, .peak_gb_per_s = -1};
+    static const suite_operation all[] = {TRANSFER("memcpy.h2d", build_h2d, memcpy_h2d_cuda),
+                                          TRANSFER("memcpy.d2h", build_d2h, memcpy_d2h_cuda)};
+    static const suite_operation few[] = {
+        TRANSFER("memcpy.h2d", build_h2d, memcpy_h2d_basic_cuda),
+        TRANSFER("memcpy.d2h", build_d2h, memcpy_d2h_basic_cuda)};
     memcpy_args args = {.bytes = bytes};
-    queue(s, &h2d, none, h2d_rows, &args, bytes, memcpy_transfer_bytes(bytes));
-    queue(s, &d2h, none, d2h_rows, &args, bytes, memcpy_transfer_bytes(bytes));
+    for (int way = 0; way < 2; way++)
+        queue(s, basic ? &few[way] : &all[way], &args, bytes, memcpy_transfer_bytes(bytes));
 }
 
 static void queue_in_one_memory(suite *s, size_t bytes)
 {
-    static suite_operation d2d = {.name = "memcpy.d2d", .args_bytes = sizeof(memcpy_args),
-                                  .build = build_d2d, .verify = verify};
-    static suite_operation h2h = {.name = "memcpy.h2h", .args_bytes = sizeof(memcpy_args),
-                                  .build = build_d2d, .verify = verify};
-    static suite_operation set = {.name = "memcpy.memset", .args_bytes = sizeof(memcpy_args),
-                                  .build = build_memset, .verify = verify};
+    static const suite_operation d2d = {.name = "memcpy.d2d",
+                                        .cuda = SUITE_CUDA(memcpy_d2d_cuda),
+                                        .args_bytes = sizeof(memcpy_args),
+                                        .build = build_d2d,
+                                        .verify = verify};
+    static const suite_operation h2h = {.name = "memcpy.h2h",
+                                        .cpu = &memcpy_copy_cpu,
+                                        .args_bytes = sizeof(memcpy_args),
+                                        .build = build_d2d,
+                                        .verify = verify};
+    static const suite_operation set = {.name = "memcpy.memset",
+                                        .cpu = &memcpy_memset_cpu,
+                                        .cuda = SUITE_CUDA(memcpy_memset_cuda),
+                                        .args_bytes = sizeof(memcpy_args),
+                                        .build = build_memset,
+                                        .verify = verify};
     memcpy_args args = {.bytes = bytes};
-    queue(s, &d2d, none, SUITE_CUDA_TABLE(memcpy_d2d_cuda), &args, bytes, memcpy_copy_bytes(bytes));
-    queue(s, &h2h, memcpy_copy_cpu, none, &args, bytes, memcpy_copy_bytes(bytes));
-    queue(s, &set, memcpy_memset_cpu, SUITE_CUDA_TABLE(memcpy_memset_cuda), &args, bytes,
-          memcpy_memset_bytes(bytes));
+    queue(s, &d2d, &args, bytes, memcpy_copy_bytes(bytes));
+    queue(s, &h2h, &args, bytes, memcpy_copy_bytes(bytes));
+    queue(s, &set, &args, bytes, memcpy_memset_bytes(bytes));
 }
 
 static void queue_concurrent(suite *s, size_t bytes)
 {
-    static suite_operation both = {.name = "memcpy.bidirectional",
-                                   .args_bytes = sizeof(memcpy_bidirectional_args),
-                                   .build = build_bidirectional, .verify = verify_bidirectional,
-                                   .peak_gb_per_s = -1};
-    static suite_operation overlap = {.name = "memcpy.overlap",
-                                      .args_bytes = sizeof(memcpy_overlap_args),
-                                      .build = build_overlap, .verify = verify_overlap,
-                                      .peak_gb_per_s = -1, .variant_bytes = overlap_bytes};
+    static const suite_operation both = {.name = "memcpy.bidirectional",
+                                         .cuda = SUITE_CUDA(memcpy_bidirectional_cuda),
+                                         .args_bytes = sizeof(memcpy_bidirectional_args),
+                                         .build = build_bidirectional,
+                                         .verify = verify_bidirectional,
+                                         .peak_gb_per_s = -1};
+    static const suite_operation overlap = {.name = "memcpy.overlap",
+                                            .cuda = SUITE_CUDA(memcpy_overlap_cuda),
+                                            .args_bytes = sizeof(memcpy_overlap_args),
+                                            .build = build_overlap,
+                                            .verify = verify_overlap,
+                                            .peak_gb_per_s = -1,
+                                            .variant_bytes = overlap_bytes};
     memcpy_bidirectional_args ways = {.h2d = {.bytes = bytes}, .d2h = {.bytes = bytes}};
     memcpy_overlap_args beside = {.copy = {.bytes = bytes}};
-    queue(s, &both, none, SUITE_CUDA_TABLE(memcpy_bidirectional_cuda), &ways, bytes,
-          memcpy_bidirectional_bytes(bytes, bytes));
-    queue(s, &overlap, none, SUITE_CUDA_TABLE(memcpy_overlap_cuda), &beside, bytes,
-          memcpy_transfer_bytes(bytes));
+    queue(s, &both, &ways, bytes, memcpy_bidirectional_bytes(bytes, bytes));
+    queue(s, &overlap, &beside, bytes, memcpy_transfer_bytes(bytes));
 }
 
 /* With and without peer access: two groups, for one is measured after the other. */
 static void queue_peer(suite *s, size_t bytes)
 {
-    static suite_operation peer = {.name = "memcpy.peer", .args_bytes = sizeof(memcpy_args),
-                                   .build = build_peer, .verify = verify_peer,
-                                   .reset = poison_peer, .peak_gb_per_s = -1};
+    static const suite_operation peer = {.name = "memcpy.peer",
+                                         .cuda = SUITE_CUDA(memcpy_peer_cuda),
+                                         .args_bytes = sizeof(memcpy_args),
+                                         .build = build_peer,
+                                         .verify = verify_peer,
+                                         .reset = poison_peer,
+                                         .peak_gb_per_s = -1};
+    static const suite_operation staged = {.name = "memcpy.peer",
+                                           .cuda = SUITE_CUDA(memcpy_staged_cuda),
+                                           .args_bytes = sizeof(memcpy_args),
+                                           .build = build_peer,
+                                           .verify = verify_peer,
+                                           .reset = poison_peer,
+                                           .peak_gb_per_s = -1};
     memcpy_args args = {.bytes = bytes};
-    queue(s, &peer, none, SUITE_CUDA_TABLE(memcpy_peer_cuda), &args, bytes,
-          memcpy_transfer_bytes(bytes));
-    queue(s, &peer, none, SUITE_CUDA_TABLE(memcpy_staged_cuda), &args, bytes,
-          memcpy_transfer_bytes(bytes));
+    queue(s, &peer, &args, bytes, memcpy_transfer_bytes(bytes));
+    queue(s, &staged, &args, bytes, memcpy_transfer_bytes(bytes));
 }
 
 static void queue_all(suite *s, size_t bytes)
 {
-    queue_transfers(s, bytes, SUITE_CUDA_TABLE(memcpy_h2d_cuda), SUITE_CUDA_TABLE(memcpy_d2h_cuda));
+    queue_transfers(s, bytes, 0);
     queue_in_one_memory(s, bytes);
     queue_concurrent(s, bytes);
     queue_peer(s, bytes);
@@ -341,8 +366,7 @@ static void queue_default(suite *s, int64_t bytes)
         queue_all(s, (size_t)bytes);
         return;
     }
-    queue_transfers(s, (size_t)bytes, SUITE_CUDA_TABLE(memcpy_h2d_basic_cuda),
-                    SUITE_CUDA_TABLE(memcpy_d2h_basic_cuda));
+    queue_transfers(s, (size_t)bytes, 1);
     queue_in_one_memory(s, (size_t)bytes);
 }
 

@@ -69,7 +69,8 @@ static kernel_table rows_for(kernel_table table, const named_shape *n, int keeps
 typedef struct pass {
     unsigned phases;
     suite_operation operation;
-    kernel_variant cpu[MOST_ROWS], cuda[MOST_ROWS];
+    kernel_table cpu, cuda;
+    kernel_variant cpu_rows[MOST_ROWS], cuda_rows[MOST_ROWS];
 } pass;
 
 static pass passes[] = {
@@ -85,8 +86,10 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
     model_args args = model_args_of(&n->shape, dtype, p->phases);
     suite_operation *operation = &p->operation;
     char params[192];
-    operation->cpu = rows_for(model_cpu, n, args.keeps, p->cpu);
-    operation->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda);
+    p->cpu = rows_for(model_cpu, n, args.keeps, p->cpu_rows);
+    p->cuda = rows_for(SUITE_CUDA_TABLE(model_cuda), n, args.keeps, p->cuda_rows);
+    operation->cpu = &p->cpu;
+    operation->cuda = &p->cuda;
     operation->args_bytes = sizeof args;
     operation->build = model_build;
     operation->verify = model_verify;
@@ -95,12 +98,28 @@ static void queue_pass(suite *s, const named_shape *n, kernel_dtype dtype, pass 
                 model_flops(&n->shape, p->phases));
 }
 
+static int64_t models; /* sizes by dtypes that are queued */
+
 static void queue_size(suite *s, const named_shape *n)
 {
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        models += suite_wants(dtypes[i]);
         for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[p]);
-        if (n->with_parts) model_queue_parts(s, n, dtypes[i]);
+        if (!n->with_parts) continue;
+        model_queue_parts(s, n, dtypes[i]);
+        model_queue_habits(s, n, dtypes[i]);
+    }
+}
+
+/* Steps of the smallest size at other batches: tokens per second and memory. */
+static void queue_batches(suite *s)
+{
+    static const int64_t batches[] = {1, 2, 8, 16, 32};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        named_shape one = {"batch", shape_of(&suite_models[0], batches[i], 128, 10000, 0), 0, 0};
+        queue_pass(s, &one, KERNEL_F32, &passes[PASSES - 1]);
+        queue_pass(s, &one, KERNEL_BF16, &passes[PASSES - 1]);
     }
 }
 
@@ -120,6 +139,7 @@ static void queue_defaults(suite *s)
     queue_size(s, &gpt2);
     gpt2.shape.tokens = 128;
     queue_size(s, &gpt2);
+    queue_batches(s);
 }
 
 static void queue_given(suite *s, const int64_t *values)
@@ -138,11 +158,17 @@ static void queue_given(suite *s, const int64_t *values)
 int main(int argc, char **argv)
 {
     static const char *const keys[] = {"b", "t", "d", "h", "ff", "l", "v", "tied"};
-    suite s = suite_open("model",
-                         "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of the "
-                         "defaults",
-                         argc, argv);
+    const gpubench_option own[] = {
+        {"--checkpoint", "FILE", "write the one model's parameters there (safetensors)",
+         &model_checkpoint_path},
+        {"--gradients", "FILE", "write tokens, targets, loss and gradients there",
+         &model_gradients_path}};
+    suite s = suite_open_with("model",
+                              "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of "
+                              "the defaults",
+                              own, sizeof own / sizeof *own, argc, argv);
     if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
         queue_defaults(&s);
-    return suite_close(&s);
+    model_check_files(s.bench, models);
+    return model_files_status(suite_close(&s));
 }

@@ -87,7 +87,7 @@ kernel_table model_suite_table(const gpubench *bench)
 
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant)
 {
-    int adapts = strcmp(variant, "unfused") != 0;
+    int adapts = strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench)) return model_layout_cuda(&a->shape, a->dtype, adapts);
 #endif
@@ -139,5 +139,6 @@ int model_build(suite_case *c, gpubench *bench)
     if (code == 0) code = fill_tokens(bench, a, &plan);
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
+    if (code == 0) code = model_write_checkpoint(c, bench);
     return code ? code : name_outputs(bench, a, &plan);
 }

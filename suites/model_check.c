@@ -160,7 +160,9 @@ int model_verify(suite_case *c, gpubench *bench)
 {
     const model_args *a = c->args;
     model_ops ops;
-    int code = model_ops_create(a, &ops);
+    int code = model_write_gradients(c, bench);
+    if (code) return code;
+    code = model_ops_create(a, &ops);
     for (int64_t i = 0; i < ops.count && code == 0; i++)
         if (model_op_stands(a, &ops.list[i])) {
             check_op(bench, a, &ops.list[i], &code);

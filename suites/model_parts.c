@@ -7,21 +7,14 @@
 #include "model_suite.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* The rows `best` and `graph` of a table, as far as it has them: by launches, as a
- * trace shows them, and without what launches cost. */
-typedef struct part_rows {
-    kernel_variant room[2];
-    size_t count;
-} part_rows;
-
-static kernel_table rows_of(kernel_table table, part_rows *rows)
+/* `best` and `graph`: by launches, as a trace shows them, and without what launches
+ * cost. */
+static int takes(const kernel_variant *variant, const void *args)
 {
-    const kernel_variant *best = kernel_find(&table, "best"), *graph = kernel_find(&table, "graph");
-    rows->count = 0;
-    if (best) rows->room[rows->count++] = *best;
-    if (graph) rows->room[rows->count++] = *graph;
-    return (kernel_table){rows->room, rows->count};
+    (void)args;
+    return !strcmp(variant->name, "best") || !strcmp(variant->name, "graph");
 }
 
 /* Ops that the component has in the phase; negative: no memory to tell. */
@@ -54,11 +47,13 @@ static void queue_part(suite *s, const suite_operation *operation, const named_s
 
 void model_queue_parts(suite *s, const named_shape *n, kernel_dtype dtype)
 {
-    static part_rows cpu, cuda;
-    static suite_operation operation = {.name = "model.part", .args_bytes = sizeof(model_args),
-                                        .build = model_build, .verify = model_verify};
-    operation.cpu = rows_of(model_cpu, &cpu);
-    operation.cuda = rows_of(SUITE_CUDA_TABLE(model_cuda), &cuda);
+    static const suite_operation operation = {.name = "model.part",
+                                              .cpu = &model_cpu,
+                                              .cuda = SUITE_CUDA(model_cuda),
+                                              .args_bytes = sizeof(model_args),
+                                              .build = model_build,
+                                              .verify = model_verify,
+                                              .takes = takes};
     for (unsigned phase = MODEL_FORWARD; phase <= MODEL_UPDATE; phase *= 2)
         for (int i = 0; i < MODEL_COMPONENTS; i++)
             queue_part(s, &operation, n, dtype, phase, (model_component)i);

@@ -1,7 +1,7 @@
 /*
  * model_suite.h - what the files of the model's suite share: model.c queues the
- * cases, model_parts.c those of a
- * step's components, model_build.c gives them memory, model_check.c verifies what they left.
+ * cases, model_parts.c those of a step's components, model_habits.c those of habits;
+ * model_build.c gives them memory, model_check.c verifies what they left.
  */
 #ifndef MODEL_SUITE_H
 #define MODEL_SUITE_H
@@ -10,11 +10,12 @@
 #include "suite.h"
 
 /* A size by name, as it is written in params. The larger ones leave out `unfused`:
- * it would take most of the suite's time and teach nothing new; most do without parts. */
+ * it would take most of the suite's time and teach nothing new; most do without parts and
+ * habits. */
 typedef struct named_shape {
     const char *name;
     model_shape shape;
-    int with_unfused, with_parts;
+    int with_unfused, with_parts; /* and habits */
 } named_shape;
 
 /* "size=small b=4 t=128 ...". */
@@ -26,6 +27,9 @@ model_args model_args_of(const model_shape *shape, kernel_dtype dtype, unsigned 
 /* Each component of each phase of a step as a case of its own (model_parts.c). */
 void model_queue_parts(suite *s, const named_shape *n, kernel_dtype dtype);
 
+/* Each habit, with what it is measured against (model_habits.c). */
+void model_queue_habits(suite *s, const named_shape *n, kernel_dtype dtype);
+
 /* As the variant will have it. */
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant);
 
@@ -36,6 +40,21 @@ kernel_table model_suite_table(const gpubench *bench);
  * before it, and so were the components that it leaves out. */
 int model_build(suite_case *c, gpubench *bench);
 int model_verify(suite_case *c, gpubench *bench);
+
+/* ---- --checkpoint and --gradients (model_files.c) ---------------------------------- */
+
+extern const char *model_checkpoint_path, *model_gradients_path; /* NULL: not wanted */
+
+/* After build, and before anything of verify moves what is written. 0 or a code. */
+int model_write_checkpoint(const suite_case *c, gpubench *bench);
+int model_write_gradients(const suite_case *c, gpubench *bench);
+
+/* Refuses a command line of which another number of models follows than one. */
+void model_check_files(gpubench *bench, int64_t models);
+
+/* The exit status of one that is `status`: 2, with a message, where 0 would hide that
+ * nothing was written. */
+int model_files_status(int status);
 
 /* Whether what the op read and wrote is as it left it when all of args' phases
  * are done: what layers take turns in belongs to the last of them. */

@@ -379,33 +379,23 @@ static int verify_backward(suite_case *c, gpubench *bench)
 
 /* ---- queueing ------------------------------------------------------------------- */
 
-/* By kind, then by whether the residual is fused. */
-static suite_operation forward_operations[2][2] = {
-    {{.name = "layernorm.forward"}, {.name = "layernorm_residual.forward"}},
-    {{.name = "rmsnorm.forward"}, {.name = "rmsnorm_residual.forward"}},
-};
-static suite_operation backward_operations[2][2] = {
-    {{.name = "layernorm.backward"}, {.name = "layernorm_residual.backward"}},
-    {{.name = "rmsnorm.backward"}, {.name = "rmsnorm_residual.backward"}},
-};
-
-static void fill_operations(void)
-{
-    for (int i = 0; i < 4; i++) {
-        suite_operation *forward = &forward_operations[i / 2][i % 2];
-        suite_operation *backward = &backward_operations[i / 2][i % 2];
-        forward->cpu = norm_forward_cpu;
-        forward->cuda = SUITE_CUDA_TABLE(norm_forward_cuda);
-        forward->args_bytes = sizeof(forward_case);
-        forward->build = build_forward;
-        forward->verify = verify_forward;
-        backward->cpu = norm_backward_cpu;
-        backward->cuda = SUITE_CUDA_TABLE(norm_backward_cuda);
-        backward->args_bytes = sizeof(backward_case);
-        backward->build = build_backward;
-        backward->verify = verify_backward;
+/* A pass of a kind of norm, with or without a fused residual. */
+#define OPERATION(NAME, PASS)                                                             \
+    {                                                                                     \
+        .name = NAME "." #PASS, .cpu = &norm_##PASS##_cpu,                                \
+        .cuda = SUITE_CUDA(norm_##PASS##_cuda), .args_bytes = sizeof(PASS##_case),        \
+        .build = build_##PASS, .verify = verify_##PASS                                    \
     }
-}
+
+/* By kind, then by whether the residual is fused. */
+static const suite_operation forward_operations[2][2] = {
+    {OPERATION("layernorm", forward), OPERATION("layernorm_residual", forward)},
+    {OPERATION("rmsnorm", forward), OPERATION("rmsnorm_residual", forward)},
+};
+static const suite_operation backward_operations[2][2] = {
+    {OPERATION("layernorm", backward), OPERATION("layernorm_residual", backward)},
+    {OPERATION("rmsnorm", backward), OPERATION("rmsnorm_residual", backward)},
+};
 
 static void queue(suite *s, const norm_shape *shape, norm_kind kind, int fused, kernel_dtype dtype)
 {
@@ -460,7 +450,6 @@ int main(int argc, char **argv)
     static const char *const keys[] = {"n", "c"};
     suite s = suite_open("norm", "'n=512 c=768; ...' (rows, width) instead of the defaults", argc,
                          argv);
-    fill_operations();
     if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
         queue_defaults(&s);
     return suite_close(&s);

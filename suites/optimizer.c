@@ -574,15 +574,21 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 static void queue_steps(suite *s, const char *params, optimizer_case o, kernel_dtype dtype)
 {
-    static suite_operation adamw = {.name = "optimizer.adamw", .args_bytes = sizeof o,
-                                    .build = build, .verify = verify, .reset = reset};
-    static suite_operation sgd = {.name = "optimizer.sgd", .args_bytes = sizeof o,
-                                  .build = build, .verify = verify, .reset = reset};
+    static const suite_operation adamw = {.name = "optimizer.adamw",
+                                          .cpu = &optimizer_adamw_cpu,
+                                          .cuda = SUITE_CUDA(optimizer_adamw_cuda),
+                                          .args_bytes = sizeof o,
+                                          .build = build,
+                                          .verify = verify,
+                                          .reset = reset};
+    static const suite_operation sgd = {.name = "optimizer.sgd",
+                                        .cpu = &optimizer_sgd_cpu,
+                                        .cuda = SUITE_CUDA(optimizer_sgd_cuda),
+                                        .args_bytes = sizeof o,
+                                        .build = build,
+                                        .verify = verify,
+                                        .reset = reset};
     int64_t n = o.state.elements;
-    adamw.cpu = optimizer_adamw_cpu;
-    adamw.cuda = SUITE_CUDA_TABLE(optimizer_adamw_cuda);
-    sgd.cpu = optimizer_sgd_cpu;
-    sgd.cuda = SUITE_CUDA_TABLE(optimizer_sgd_cuda);
     o.kind = ADAMW;
     o.args.adamw = (optimizer_adamw_args){.dtype = dtype, .settings = adamw_settings};
     suite_queue(s, &adamw, dtype, params, &o, optimizer_adamw_bytes(n, dtype),
@@ -594,15 +600,20 @@ static void queue_steps(suite *s, const char *params, optimizer_case o, kernel_d
 
 static void queue_clips(suite *s, const char *params, optimizer_case o, kernel_dtype dtype)
 {
-    static suite_operation norm = {.name = "optimizer.clip_norm", .args_bytes = sizeof o,
-                                   .build = build, .verify = verify};
-    static suite_operation scale = {.name = "optimizer.clip_scale", .args_bytes = sizeof o,
-                                    .build = build, .verify = verify, .reset = reset};
+    static const suite_operation norm = {.name = "optimizer.clip_norm",
+                                         .cpu = &optimizer_clip_norm_cpu,
+                                         .cuda = SUITE_CUDA(optimizer_clip_norm_cuda),
+                                         .args_bytes = sizeof o,
+                                         .build = build,
+                                         .verify = verify};
+    static const suite_operation scale = {.name = "optimizer.clip_scale",
+                                          .cpu = &optimizer_clip_scale_cpu,
+                                          .cuda = SUITE_CUDA(optimizer_clip_scale_cuda),
+                                          .args_bytes = sizeof o,
+                                          .build = build,
+                                          .verify = verify,
+                                          .reset = reset};
     int64_t n = o.state.elements;
-    norm.cpu = optimizer_clip_norm_cpu;
-    norm.cuda = SUITE_CUDA_TABLE(optimizer_clip_norm_cuda);
-    scale.cpu = optimizer_clip_scale_cpu;
-    scale.cuda = SUITE_CUDA_TABLE(optimizer_clip_scale_cuda);
     o.args.clip = (optimizer_clip_args){.dtype = dtype, .max_norm = 1};
     o.kind = CLIP_NORM;
     suite_queue(s, &norm, dtype, params, &o, optimizer_clip_norm_bytes(n, dtype),

@@ -52,11 +52,19 @@ static void take_dtypes(gpubench *bench, const char *list)
 
 suite suite_open(const char *name, const char *shape_help, int argc, char **argv)
 {
-    gpubench_option options[] = {
+    return suite_open_with(name, shape_help, NULL, 0, argc, argv);
+}
+
+suite suite_open_with(const char *name, const char *shape_help, const gpubench_option *own,
+                      size_t own_count, int argc, char **argv)
+{
+    enum { COMMON = 2, OWN = 4 };
+    gpubench_option options[COMMON + OWN] = {
         {"--shape", "LIST", shape_help, &shape_option},
         {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option}};
     suite s = {NULL, NULL, 0};
-    s.bench = gpubench_open_with(name, options, sizeof options / sizeof *options, argc, argv);
+    for (size_t i = 0; i < own_count && i < OWN; i++) options[COMMON + i] = own[i];
+    s.bench = gpubench_open_with(name, options, COMMON + own_count, argc, argv);
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     if (!gpubench_is_cuda(s.bench))
@@ -64,6 +72,11 @@ suite suite_open(const char *name, const char *shape_help, int argc, char **argv
                       GPUBENCH_CUDA ? "--device auto takes the GPU"
                                     : "the GPU needs nvcc: make BACKEND=cuda, NVCC names it");
     return s;
+}
+
+int suite_wants(kernel_dtype dtype)
+{
+    return (wanted_dtypes & KERNEL_DTYPE_BIT(dtype)) != 0;
 }
 
 /* One "key=value" of length bytes into values. 0, or -1 after a message. */
@@ -344,13 +357,14 @@ static suite_case *new_case(suite *s, const suite_operation *operation,
 void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype, const char *params,
                  const void *args, uint64_t bytes, uint64_t flops)
 {
-    kernel_table table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
+    const kernel_table *table = gpubench_is_cuda(s->bench) ? operation->cuda : operation->cpu;
     gpubench_case group[16];
     size_t count = 0, i;
-    for (i = 0; i < table.count && count < sizeof group / sizeof *group; i++) {
-        const kernel_variant *variant = &table.rows[i];
+    for (i = 0; table && i < table->count && count < sizeof group / sizeof *group; i++) {
+        const kernel_variant *variant = &table->rows[i];
         gpubench_case *one = &group[count];
-        if (!(variant->dtypes & wanted_dtypes & KERNEL_DTYPE_BIT(dtype)))
+        if (!(variant->dtypes & wanted_dtypes & KERNEL_DTYPE_BIT(dtype)) ||
+            (operation->takes && !operation->takes(variant, args)))
             continue;
         *one = gpubench_case_init(operation->name, case_run,
                                   new_case(s, operation, variant, dtype, args));

@@ -40,7 +40,7 @@ typedef struct suite_case {
  * the argument struct through suite_case.args. */
 typedef struct suite_operation {
     const char *name; /* of the CSV's case column: "attention.forward" */
-    kernel_table cpu, cuda;
+    const kernel_table *cpu, *cuda; /* NULL: none there */
     size_t args_bytes;
     int (*build)(suite_case *c, gpubench *bench); /* allocates and fills, as gpubench's setup */
     int (*verify)(suite_case *c, gpubench *bench);
@@ -49,13 +49,18 @@ typedef struct suite_operation {
     /* Of a shape's bytes those that a variant moves which does a part of the
      * operation only; NULL: each does the whole. */
     uint64_t (*variant_bytes)(const kernel_variant *variant, uint64_t bytes);
+    /* Whether the variant is one to queue for these arguments; NULL: each is. */
+    int (*takes)(const kernel_variant *variant, const void *args);
 } suite_operation;
 
-/* The table of the CUDA backend where it was built, an empty one elsewhere. */
+/* The table of the CUDA backend where it was built; elsewhere an empty one, and for an
+ * operation NULL. */
 #if GPUBENCH_CUDA
 #define SUITE_CUDA_TABLE(table) (table)
+#define SUITE_CUDA(table) (&(table))
 #else
 #define SUITE_CUDA_TABLE(table) ((kernel_table){NULL, 0})
+#define SUITE_CUDA(table) NULL
 #endif
 
 /* Cases live until the program ends its measuring; suite_close frees them. */
@@ -69,6 +74,13 @@ typedef struct suite {
  * "key=value" pairs separated by blanks or commas, and --dtype, a list of
  * dtypes (default: f32,bf16,u8). */
 suite suite_open(const char *name, const char *shape_help, int argc, char **argv);
+
+/* The same with up to 4 options of the suite's own. */
+suite suite_open_with(const char *name, const char *shape_help, const gpubench_option *own,
+                      size_t own_count, int argc, char **argv);
+
+/* Whether --dtype, or its default, has the dtype. */
+int suite_wants(kernel_dtype dtype);
 
 /* Measures, reports, frees; gpubench_close's exit status. */
 int suite_close(suite *s);

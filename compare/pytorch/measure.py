@@ -6,7 +6,7 @@ import re
 
 from .sampler import Sampler, take_samples, warm_up, warm_up_window
 from .statistics import describe, quantile
-from .variants import COMPILE, GRAPH
+from .variants import COMPILED, GRAPHS
 from .workload import Mismatch, Workload
 
 MODES = ("cold", "dirty")
@@ -73,7 +73,7 @@ def measured_columns(instrument, case):
     for _ in range(3):  # the first runs load, tune, compile and allocate
         workload.run()
     gpu.wait()
-    sampler = Sampler(gpu, workload, as_graph=case.variant == GRAPH)
+    sampler = Sampler(gpu, workload, as_graph=case.variant in GRAPHS)
     device_bytes = max(free_before - gpu.free_bytes(), 0)
     warmup, flags = warm_up(sampler, instrument)
     refuse_work_elsewhere(sampler)
@@ -169,7 +169,7 @@ def measure_case(instrument, case):
     with contextlib.suppress(RuntimeError):  # of a context that is lost
         if columns["status"] == "oom":
             columns["flags"].append(f"free_bytes={instrument.gpu.free_bytes()}")
-        if case.variant == COMPILE:
+        if case.variant in COMPILED:
             instrument.gpu.forget_compiled()
         instrument.gpu.release_memory()
     return with_reason(columns, reason), reason

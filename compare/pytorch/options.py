@@ -62,6 +62,14 @@ def case_list(path):
     return lines
 
 
+def readable_file(path):
+    try:
+        with open(path, "rb"):
+            return path
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"'{path}': {error.strerror}")
+
+
 def regular_expression(text):
     try:
         return re.compile(text)
@@ -101,6 +109,8 @@ def make_parser():
         help="variants to leave out: of " + ",".join(ALL_VARIANTS))
     add("--filter", metavar="REGEX", type=regular_expression,
         help="only cases whose --list line matches (Python's syntax)")
+    add("--weights", metavar="FILE", type=readable_file,
+        help="a safetensors file with the parameters of the model that is measured")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",
         help="what to measure (auto: the first GPU)")
     add("--mode", metavar="LIST", type=list_of(MODES), default=[MODES[0]],

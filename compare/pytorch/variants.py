@@ -6,9 +6,18 @@ PINNED, PAGEABLE = "torch-pinned", "torch-pageable"
 SDPA_BACKENDS = {"torch-sdpa-flash": "FLASH_ATTENTION", "torch-sdpa-cudnn": "CUDNN_ATTENTION",
                  "torch-sdpa-efficient": "EFFICIENT_ATTENTION", "torch-sdpa-math": "MATH"}
 
+# Whole models in a graph, where launches cost nothing, with attention held to a backend.
+GRAPH_BACKENDS = {"torch-graph-flash": "FLASH_ATTENTION", "torch-graph-cudnn": "CUDNN_ATTENTION",
+                  "torch-compile-graph-cudnn": "CUDNN_ATTENTION"}
+PLAIN, COMPILE_GRAPH = "torch-plain", "torch-compile-graph"
+COMPILED = (COMPILE, COMPILE_GRAPH, "torch-compile-graph-cudnn")
+GRAPHS = (GRAPH, COMPILE_GRAPH, *GRAPH_BACKENDS)
+
 # Some backends take halves only.
 ATTENTION = {"f32": ("torch-sdpa-efficient", "torch-sdpa-math"), "tf32": ("torch-sdpa-math",),
              "f16": tuple(SDPA_BACKENDS), "bf16": tuple(SDPA_BACKENDS)}
+WAYS = (EAGER, PLAIN, COMPILE, GRAPH, COMPILE_GRAPH)
+MODEL = {"f32": WAYS, "tf32": WAYS, "bf16": WAYS + tuple(GRAPH_BACKENDS)}
 STEPS = (EAGER, FOREACH, FUSED)
 PATHS = (PINNED, PAGEABLE)
 
@@ -28,6 +37,7 @@ VARIANTS = {
     "loss": each("cross_entropy.forward cross_entropy.backward cross_entropy.forward_backward",
                  (EAGER, COMPILE)),
     "memcpy": each("memcpy.h2d memcpy.d2h", PATHS) | each("memcpy.d2d memcpy.memset", (EAGER,)),
+    "model": each("model.forward model.forward_loss model.backward model.step", MODEL),
     "norm": each("layernorm.forward layernorm.backward rmsnorm.forward rmsnorm.backward "
                  "layernorm_residual.forward layernorm_residual.backward "
                  "rmsnorm_residual.forward rmsnorm_residual.backward", (EAGER, COMPILE)),

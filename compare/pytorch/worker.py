@@ -99,7 +99,7 @@ def work(settings, cases):
         raise UsageError(f"cannot measure without PyTorch (pip install torch): {error}") from error
     try:
         gpu = Gpu(settings.device)
-        build = builder(gpu.device, settings.seed)
+        build = builder(gpu.device, settings.seed, settings.weights)
         instruments = [Instrument(gpu, build, settings.precision / 100, settings.min_samples,
                                   settings.max_time, mode) for mode in settings.mode]
         for instrument in instruments:

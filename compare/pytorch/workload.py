@@ -12,4 +12,4 @@ class Workload:
     verify gets those of the last run and returns (error, tolerance) pairs."""
     run: object
     verify: object
-    synchronizes: bool = False  # inside run: no gate can hide its launches
+    ungated: bool = False  # it synchronizes, or how long its launches take is part of the cost

@@ -82,7 +82,8 @@ static int is_sane(void)
 /* OpenBLAS tells how it was built; of another library the integers are 32 bits. */
 static void ask_openblas(void *library, const char *file)
 {
-    char *(*config)(void), *(*core)(void);
+    char *(*config)(void);
+    char *(*core)(void);
     look_up(library, "openblas_get_config", &config);
     look_up(library, "openblas_get_corename", &core);
     look_up(library, "openblas_set_num_threads", &blas.set_threads);

@@ -47,17 +47,55 @@ static safetensors_tensor entry_of(const model_shape *s, kernel_dtype dtype, int
     return entry;
 }
 
-int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dtype dtype,
-                           const void *values, char reason[SAFETENSORS_REASON])
+/* All tensors of values, behind which there is room for `more`; NULL: no memory. */
+static safetensors_tensor *entries_of(const model_shape *shape, kernel_dtype dtype,
+                                      const void *values, int64_t more)
 {
     int64_t count = model_tensor_count(shape);
-    safetensors_tensor *entries = malloc((size_t)count * sizeof *entries);
+    safetensors_tensor *entries = calloc((size_t)(count + more), sizeof *entries);
+    for (int64_t i = 0; i < count && entries; i++) entries[i] = entry_of(shape, dtype, i, values);
+    return entries;
+}
+
+static int write_and_free(const char *path, safetensors_tensor *entries, int64_t count,
+                          char reason[SAFETENSORS_REASON])
+{
     int code = -1;
     snprintf(reason, SAFETENSORS_REASON, "'%.300s': out of host memory", path);
-    for (int64_t i = 0; i < count && entries; i++) entries[i] = entry_of(shape, dtype, i, values);
     if (entries) code = safetensors_write(path, entries, (size_t)count, reason);
     free(entries);
     return code;
+}
+
+int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dtype dtype,
+                           const void *values, char reason[SAFETENSORS_REASON])
+{
+    return write_and_free(path, entries_of(shape, dtype, values, 0), model_tensor_count(shape),
+                          reason);
+}
+
+static safetensors_tensor ids_of(const model_shape *s, const char *name, const void *ids)
+{
+    safetensors_tensor entry = {.dtype = "I32", .rank = 2, .shape = {s->batch, s->tokens},
+                                .data = ids, .bytes = 4 * (uint64_t)model_rows(s)};
+    snprintf(entry.name, sizeof entry.name, "%s", name);
+    return entry;
+}
+
+int model_outcome_write(const char *path, const model_shape *shape, kernel_dtype dtype,
+                        const model_outcome *outcome, char reason[SAFETENSORS_REASON])
+{
+    enum { OTHERS = 3 };
+    int64_t count = model_tensor_count(shape);
+    safetensors_tensor *entries = entries_of(shape, dtype, outcome->gradients, OTHERS);
+    if (entries) {
+        entries[count] = ids_of(shape, "tokens", outcome->tokens);
+        entries[count + 1] = ids_of(shape, "targets", outcome->targets);
+        entries[count + 2] = (safetensors_tensor){.name = "loss", .dtype = "F32", .rank = 1,
+                                                  .shape = {1}, .data = outcome->loss,
+                                                  .bytes = sizeof(float)};
+    }
+    return write_and_free(path, entries, count + OTHERS, reason);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -22,7 +22,19 @@ const char *model_checkpoint_dtype(kernel_dtype dtype);
 int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dtype dtype,
                            const void *values, char reason[SAFETENSORS_REASON]);
 
-/* The inverse; padding rows become 0. Every tensor must be there with its shape and
+/* What a step leaves, in host memory: int32 [batch, tokens], one f32, and the gradients
+ * as MODEL_GRADIENTS is laid out. */
+typedef struct model_outcome {
+    const void *tokens, *targets, *loss, *gradients;
+} model_outcome;
+
+/* A file of the gradients, by their parameters' names, before any clipping, with
+ * "tokens", "targets" (I32) and "loss" (F32), of which they are: what another program
+ * needs to check its own against. As model_checkpoint_write. */
+int model_outcome_write(const char *path, const model_shape *shape, kernel_dtype dtype,
+                        const model_outcome *outcome, char reason[SAFETENSORS_REASON]);
+
+/* The inverse of model_checkpoint_write; padding rows become 0. Every tensor must be there with its shape and
  * the dtype, and nothing else but, where the shape is tied, a "head.weight" that is
  * the table again. -1, a reason that names the tensor, and values partly written. */
 int model_checkpoint_read(const char *path, const model_shape *shape, kernel_dtype dtype,

@@ -274,7 +274,7 @@ uint64_t model_component_flops(const model_shape *s, unsigned phase, model_compo
     if (all == 0) return 0;
     attention = saturating_product(block_forward_flops(&block, BLOCK_FORWARD_ATTENTION),
                                    layers * times);
-    head = saturating_product((uint64_t)s->vocabulary * (uint64_t)s->width,
+    head = saturating_product(saturating_product((uint64_t)s->vocabulary, (uint64_t)s->width),
                               2 * times * (uint64_t)model_rows(s));
     if (component == MODEL_ATTENTION) return attention;
     if (component == MODEL_HEAD) return head;

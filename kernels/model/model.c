@@ -12,28 +12,22 @@
  *
  * All are bound by the products' arithmetic.
  */
-#include "model.h"
+#include "run.h"
 
 #include <stdlib.h>
 
 #include "../common/element.h"
 #include "../common/simd.h"
-#include "../part/run.h"
 
 /* ---- how ops are done ------------------------------------------------------------------ */
 
-typedef struct model_way {
-    const part_way_cpu *parts;
-    const char *embedding, *embedding_gradient, *loss, *loss_gradient, *clip, *adamw;
-} model_way;
-
-static const model_way unfused_way = {&part_unfused_cpu, "naive", "scatter",   "naive",
+static const model_way_cpu unfused_way = {&part_unfused_cpu, "naive", "scatter",   "naive",
                                       "naive",           "per_tensor", "per_tensor"};
-static const model_way best_way = {&part_best_cpu, "vectorized", "sorted", "fused",
+const model_way_cpu model_best_way_cpu = {&part_best_cpu, "vectorized", "sorted", "fused",
+                                          "fused_one_pass", "fused", "fused"};
+static const model_way_cpu simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
                                    "fused_one_pass", "fused", "fused"};
-static const model_way simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
-                                   "fused_one_pass", "fused", "fused"};
-static const model_way threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
+static const model_way_cpu threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
                                       "fused_one_pass", "fused", "fused"};
 
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
@@ -44,7 +38,7 @@ block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int 
 }
 
 /* The variant of another operation that does the op; NULL for what is done here. */
-static const kernel_variant *variant_of(const model_op *op, const model_way *way)
+static const kernel_variant *variant_of(const model_op *op, const model_way_cpu *way)
 {
     switch (op->kind) {
     case MODEL_OP_EMBEDDING: return kernel_find(&embedding_forward_cpu, way->embedding);
@@ -68,7 +62,7 @@ static void run_mean(const model_mean *m)
     *m->mean = (float)(sum / (double)m->count);
 }
 
-static int run_op(const model_op *op, const model_way *way, void *workspace)
+static int run_op(const model_op *op, const model_way_cpu *way, void *workspace)
 {
     const kernel_variant *variant = variant_of(op, way);
     if (op->kind == MODEL_OP_PART) return part_run_cpu(&op->as.part, way->parts, workspace);
@@ -77,7 +71,7 @@ static int run_op(const model_op *op, const model_way *way, void *workspace)
     return KERNEL_OK;
 }
 
-static size_t workspace_of(const model_op *op, const model_way *way)
+static size_t workspace_of(const model_op *op, const model_way_cpu *way)
 {
     const kernel_variant *variant = variant_of(op, way);
     if (op->kind == MODEL_OP_PART) return part_workspace_bytes_cpu(&op->as.part, way->parts);
@@ -92,7 +86,7 @@ static int takes(const model_args *a)
            a->layout.head_dim * a->shape.heads == a->shape.width;
 }
 
-static size_t workspace_bytes(const void *args, const model_way *way)
+size_t model_workspace_bytes_cpu(const void *args, const model_way_cpu *way)
 {
     model_ops ops;
     size_t most = 0;
@@ -107,25 +101,25 @@ static size_t workspace_bytes(const void *args, const model_way *way)
 
 static size_t unfused_workspace(const void *args)
 {
-    return workspace_bytes(args, &unfused_way);
+    return model_workspace_bytes_cpu(args, &unfused_way);
 }
 
 static size_t best_workspace(const void *args)
 {
-    return workspace_bytes(args, &best_way);
+    return model_workspace_bytes_cpu(args, &model_best_way_cpu);
 }
 
 static size_t simd_workspace(const void *args)
 {
-    return workspace_bytes(args, &simd_way);
+    return model_workspace_bytes_cpu(args, &simd_way);
 }
 
 static size_t threads_workspace(const void *args)
 {
-    return workspace_bytes(args, &threads_way);
+    return model_workspace_bytes_cpu(args, &threads_way);
 }
 
-static int prepare(const void *args, void **state)
+int model_prepare_cpu(const void *args, void **state)
 {
     model_ops *ops = malloc(sizeof *ops);
     int error = !ops            ? KERNEL_ERROR_MEMORY
@@ -138,15 +132,17 @@ static int prepare(const void *args, void **state)
     return error;
 }
 
-static void release(void *state)
+void model_release_cpu(void *state)
 {
     model_ops_destroy(state);
     free(state);
 }
 
 /* The settings may have changed since the list was made. */
-static int run(const model_args *a, const model_ops *ops, const model_way *way, void *workspace)
+int model_run_cpu(const void *args, const model_way_cpu *way, void *workspace, void *state)
 {
+    const model_args *a = args;
+    const model_ops *ops = state;
     int error = KERNEL_OK;
     for (int64_t i = 0; i < ops->count && !error; i++) {
         model_op op = ops->list[i];
@@ -161,25 +157,25 @@ static int run(const model_args *a, const model_ops *ops, const model_way *way, 
 static int run_unfused(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)stream;
-    return run(args, state, &unfused_way, workspace);
+    return model_run_cpu(args, &unfused_way, workspace, state);
 }
 
 static int run_best(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)stream;
-    return run(args, state, &best_way, workspace);
+    return model_run_cpu(args, &model_best_way_cpu, workspace, state);
 }
 
 static int run_simd(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)stream;
-    return run(args, state, &simd_way, workspace);
+    return model_run_cpu(args, &simd_way, workspace, state);
 }
 
 static int run_threads(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)stream;
-    return run(args, state, &threads_way, workspace);
+    return model_run_cpu(args, &threads_way, workspace, state);
 }
 
 enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
@@ -187,20 +183,21 @@ enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16)
 /* Not deterministic: a step changes what it starts from. */
 static const kernel_variant rows[] = {
     {.name = "unfused", .note = "the simplest of every operation", .dtypes = CPU_DTYPES,
-     .workspace_bytes = unfused_workspace, .prepare = prepare, .release = release,
-     .run = run_unfused},
+     .workspace_bytes = unfused_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_unfused},
     {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
-     .workspace_bytes = best_workspace, .prepare = prepare, .release = release, .run = run_best},
+     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_best},
     {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
-     .workspace_bytes = simd_workspace, .prepare = prepare, .release = release, .run = run_simd,
-     .runs_on = simd_runs_on},
+     .workspace_bytes = simd_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_simd, .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
-     .workspace_bytes = threads_workspace, .prepare = prepare, .release = release,
-     .run = run_threads,
+     .workspace_bytes = threads_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
-     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = prepare,
-     .release = release, .run = run_best},
+     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = run_best},
 };
 
 const kernel_table model_cpu = {rows, sizeof rows / sizeof *rows};

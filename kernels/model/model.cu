@@ -33,46 +33,31 @@ namespace {
 
 /* ---- how a variant does its ops ------------------------------------------------------ */
 
-constexpr int MOST_NAMES = 2;
-
-/* Names of other operations' variants, of which the first that takes the op counts. */
-struct model_way {
-    const part_way_cuda &parts;
-    const char *embedding[MOST_NAMES], *embedding_gradient[MOST_NAMES];
-    const char *loss[MOST_NAMES], *loss_gradient[MOST_NAMES];
-    const char *clip[MOST_NAMES], *adamw[MOST_NAMES];
-};
-
-const model_way unfused_ops = {.parts = part_unfused_cuda,
-                               .embedding = {"naive"},
-                               .embedding_gradient = {"atomic"},
-                               .loss = {"naive"},
-                               .loss_gradient = {"naive"},
-                               .clip = {"per_tensor"},
-                               .adamw = {"per_tensor"}};
-
-const model_way best_ops = {.parts = part_best_cuda,
-                            .embedding = {"vectorized", "naive"},
-                            .embedding_gradient = {"sorted", "atomic"},
-                            .loss = {"fused", "naive"},
-                            .loss_gradient = {"fused_one_pass", "naive"},
-                            .clip = {"multi_tensor"},
-                            .adamw = {"multi_tensor"}};
+model_way_cuda unfused_ops()
+{
+    return {.parts = part_unfused_cuda,
+            .embedding = {"naive"},
+            .embedding_gradient = {"atomic"},
+            .loss = {"naive"},
+            .loss_gradient = {"naive"},
+            .clip = {"per_tensor"},
+            .adamw = {"per_tensor"}};
+}
 
 struct unfused_way {
-    static const model_way &ops() { return unfused_ops; }
+    static model_way_cuda ops() { return unfused_ops(); }
 };
 
 struct best_way {
-    static const model_way &ops() { return best_ops; }
+    static model_way_cuda ops() { return model_best_cuda(); }
 };
 
 /* The variant of another operation that does the op; NULL where none takes it, and
  * for parts and means. */
-const kernel_variant *variant_of(const model_op &op, const model_way &way)
+const kernel_variant *variant_of(const model_op &op, const model_way_cuda &way)
 {
     auto find = [&](const kernel_table &table, const char *const *names, kernel_dtype dtype) {
-        return part_find_variant(table, names, MOST_NAMES, dtype, &op.as);
+        return part_find_variant(table, names, MODEL_MOST_NAMES, dtype, &op.as);
     };
     switch (op.kind) {
     case MODEL_OP_EMBEDDING:
@@ -108,7 +93,7 @@ int memory_error(int code)
                                                                     : code;
 }
 
-int make_tool(model_state *s, const model_op &op, const model_way &way)
+int make_tool(model_state *s, const model_op &op, const model_way_cuda &way)
 {
     part_tool *tool = &s->tools[op.tool];
     if (s->is_made[op.tool]) return KERNEL_OK;
@@ -130,7 +115,7 @@ int run_op(const model_state &s, const model_op &op, void *workspace, kernel_str
     return tool.variant->run(&op.as, workspace, tool.state, stream);
 }
 
-size_t workspace_of(const model_op &op, const model_way &way)
+size_t workspace_of(const model_op &op, const model_way_cuda &way)
 {
     if (op.kind == MODEL_OP_PART) return part_workspace_bytes_cuda(op.as.part, way.parts);
     const kernel_variant *variant = variant_of(op, way);
@@ -139,65 +124,16 @@ size_t workspace_of(const model_op &op, const model_way &way)
 
 /* ---- variants ---------------------------------------------------------------------------- */
 
-const char *unsupported(const void *args)
-{
-    return device_products_unsupported<model_args>(args);
-}
-
-/* Ops run one after the other, so they share the largest's workspace. */
 template <typename Way>
 size_t workspace_bytes(const void *args)
 {
-    model_ops ops;
-    size_t most = 0;
-    if (model_ops_create(static_cast<const model_args *>(args), &ops)) return 0;
-    for (int64_t i = 0; i < ops.count; i++) {
-        size_t bytes = workspace_of(ops.list[i], Way::ops());
-        if (bytes > most) most = bytes;
-    }
-    model_ops_destroy(&ops);
-    return most;
-}
-
-void release(void *state)
-{
-    model_state *s = static_cast<model_state *>(state);
-    for (part_tool &tool : s->tools) part_release_cuda(&tool);
-    if (s->handle) cublasDestroy(s->handle);
-    model_ops_destroy(&s->ops);
-    delete s;
+    return model_workspace_bytes_cuda(args, Way::ops());
 }
 
 template <typename Way>
 int prepare(const void *args, void **state)
 {
-    if (unsupported(args)) return KERNEL_ERROR_ARGUMENT;
-    model_state *s = new (std::nothrow) model_state();
-    if (!s) return KERNEL_ERROR_MEMORY;
-    int error = model_ops_create(static_cast<const model_args *>(args), &s->ops);
-    if (!error) error = cublas_error(cublasCreate(&s->handle));
-    for (int64_t i = 0; i < s->ops.count && !error; i++)
-        error = make_tool(s, s->ops.list[i], Way::ops());
-    if (error)
-        release(s);
-    else
-        *state = s;
-    return memory_error(error);
-}
-
-/* The settings may have changed since the list was made. */
-int run(const void *args, void *workspace, void *state, kernel_stream stream)
-{
-    const model_args &a = *static_cast<const model_args *>(args);
-    const model_state &s = *static_cast<const model_state *>(state);
-    int error = KERNEL_OK;
-    for (int64_t i = 0; i < s.ops.count && !error; i++) {
-        if (s.ops.list[i].kind == MODEL_OP_ADAMW) s.ops.list[i].as.adamw.settings = a.settings;
-        model_watch_begin(&a, &s.ops, i);
-        error = run_op(s, s.ops.list[i], workspace, stream);
-        model_watch_end(&a, &s.ops, i);
-    }
-    return error;
+    return model_prepare_cuda(args, Way::ops(), state);
 }
 
 /* ---- the same in a graph --------------------------------------------------------------- */
@@ -214,7 +150,7 @@ void release_graph(void *state)
     graph_state *s = static_cast<graph_state *>(state);
     if (s->graph) cudaGraphExecDestroy(s->graph);
     if (s->workspace) cudaFree(s->workspace);
-    if (s->ops) release(s->ops);
+    if (s->ops) model_release_cuda(s->ops);
     delete s;
 }
 
@@ -225,7 +161,7 @@ int warm_up_adamw(const model_op &op, kernel_stream stream)
     optimizer_adamw_args args = op.as.adamw;
     optimizer_tensor tensor = {.count = 1};
     void *state = nullptr, *memory = nullptr;
-    const kernel_variant *variant = variant_of(op, best_ops);
+    const kernel_variant *variant = variant_of(op, model_best_cuda());
     int error = cudaMalloc(&memory, 5 * 16);
     float *cells = static_cast<float *>(memory);
     if (!error) error = cudaMemsetAsync(memory, 0, 5 * 16, stream);
@@ -263,7 +199,7 @@ int prepare_graph(const void *args, void **state)
     if (!error)
         error = capture_graph([&](cudaStream_t stream) { return warm_up(*s, stream); },
                               [&](cudaStream_t stream) {
-                                  return run(args, s->workspace, s->ops, stream);
+                                  return model_run_cuda(args, s->workspace, s->ops, stream);
                               },
                               &s->graph);
     if (error)
@@ -276,7 +212,7 @@ int prepare_graph(const void *args, void **state)
 int run_graph(const void *args, void *, void *state, kernel_stream stream)
 {
     const graph_state &s = *static_cast<const graph_state *>(state);
-    auto enqueue = [&](kernel_stream on) { return run(args, s.workspace, s.ops, on); };
+    auto enqueue = [&](kernel_stream on) { return model_run_cuda(args, s.workspace, s.ops, on); };
     return capture_launch(s.graph, enqueue, stream);
 }
 
@@ -288,23 +224,94 @@ constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERN
 /* Not deterministic: a step changes what it starts from. */
 const kernel_variant ROWS[] = {
     {.name = "unfused", .note = "the simplest of every operation", .dtypes = DTYPES,
-     .min_compute_capability = 75, .unsupported = unsupported,
+     .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
      .workspace_bytes = workspace_bytes<unfused_way>, .prepare = prepare<unfused_way>,
-     .release = release, .run = run},
+     .release = model_release_cuda, .run = model_run_cuda},
     {.name = "best", .note = "the best of every operation, launch by launch", .dtypes = DTYPES,
-     .min_compute_capability = 75, .unsupported = unsupported,
+     .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
      .workspace_bytes = workspace_bytes<best_way>, .prepare = prepare<best_way>,
-     .release = release, .run = run},
+     .release = model_release_cuda, .run = model_run_cuda},
     {.name = "graph", .note = "best, captured once into a CUDA graph", .dtypes = DTYPES,
-     .min_compute_capability = 75, .unsupported = unsupported, .prepare = prepare_graph,
+     .min_compute_capability = 75, .unsupported = model_unsupported_cuda, .prepare = prepare_graph,
      .release = release_graph, .run = run_graph},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
-     .dtypes = DTYPES, .min_compute_capability = 75, .unsupported = unsupported,
+     .dtypes = DTYPES, .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
      .workspace_bytes = workspace_bytes<best_way>, .prepare = prepare<best_way>,
-     .release = release, .run = run},
+     .release = model_release_cuda, .run = model_run_cuda},
 };
 
 } // namespace
+
+/* ---- of any way: see model.cuh ------------------------------------------------------------- */
+
+model_way_cuda model_best_cuda()
+{
+    return {.parts = part_best_cuda,
+            .embedding = {"vectorized", "naive"},
+            .embedding_gradient = {"sorted", "atomic"},
+            .loss = {"fused", "naive"},
+            .loss_gradient = {"fused_one_pass", "naive"},
+            .clip = {"multi_tensor"},
+            .adamw = {"multi_tensor"}};
+}
+
+const char *model_unsupported_cuda(const void *args)
+{
+    return device_products_unsupported<model_args>(args);
+}
+
+/* Ops run one after the other, so they share the largest's workspace. */
+size_t model_workspace_bytes_cuda(const void *args, const model_way_cuda &way)
+{
+    model_ops ops;
+    size_t most = 0;
+    if (model_ops_create(static_cast<const model_args *>(args), &ops)) return 0;
+    for (int64_t i = 0; i < ops.count; i++) {
+        size_t bytes = workspace_of(ops.list[i], way);
+        if (bytes > most) most = bytes;
+    }
+    model_ops_destroy(&ops);
+    return most;
+}
+
+void model_release_cuda(void *state)
+{
+    model_state *s = static_cast<model_state *>(state);
+    for (part_tool &tool : s->tools) part_release_cuda(&tool);
+    if (s->handle) cublasDestroy(s->handle);
+    model_ops_destroy(&s->ops);
+    delete s;
+}
+
+int model_prepare_cuda(const void *args, const model_way_cuda &way, void **state)
+{
+    if (model_unsupported_cuda(args)) return KERNEL_ERROR_ARGUMENT;
+    model_state *s = new (std::nothrow) model_state();
+    if (!s) return KERNEL_ERROR_MEMORY;
+    int error = model_ops_create(static_cast<const model_args *>(args), &s->ops);
+    if (!error) error = cublas_error(cublasCreate(&s->handle));
+    for (int64_t i = 0; i < s->ops.count && !error; i++) error = make_tool(s, s->ops.list[i], way);
+    if (error)
+        model_release_cuda(s);
+    else
+        *state = s;
+    return memory_error(error);
+}
+
+/* The settings may have changed since the list was made. */
+int model_run_cuda(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    const model_args &a = *static_cast<const model_args *>(args);
+    const model_state &s = *static_cast<const model_state *>(state);
+    int error = KERNEL_OK;
+    for (int64_t i = 0; i < s.ops.count && !error; i++) {
+        if (s.ops.list[i].kind == MODEL_OP_ADAMW) s.ops.list[i].as.adamw.settings = a.settings;
+        model_watch_begin(&a, &s.ops, i);
+        error = run_op(s, s.ops.list[i], workspace, stream);
+        model_watch_end(&a, &s.ops, i);
+    }
+    return error;
+}
 
 extern "C" {
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts)

@@ -298,7 +298,7 @@ int model_reference(const model_shape *shape, const float *const *parameters,
 
 /* ---- variants ---------------------------------------------------------------------- */
 
-/* adapts: 0 for variant `unfused`, 1 for the others. */
+/* adapts: 0 for variant `unfused` and for attention `naive` and `tiled`, 1 for the others. */
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts);
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts);
 
@@ -307,6 +307,19 @@ block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int
  * `recompute` is `best` for args that say so. Workspaces are aligned to 256. */
 extern const kernel_table model_cpu;
 extern const kernel_table model_cuda;
+
+/* What a habit costs: variants of a whole step (MODEL_STEP, all components) that leave
+ * the same behind and differ in the habit. Each run is `steps` steps. */
+typedef struct model_habit {
+    const char *name;
+    int steps;
+    kernel_table table;
+} model_habit;
+
+enum { MODEL_HABITS_CPU = 3, MODEL_HABITS_CUDA = 6 };
+
+extern const model_habit model_habits_cpu[MODEL_HABITS_CPU];
+extern const model_habit model_habits_cuda[MODEL_HABITS_CUDA];
 
 #ifdef __cplusplus
 }

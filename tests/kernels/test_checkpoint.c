@@ -34,6 +34,34 @@ static void write_model(model_shape shape, kernel_dtype dtype)
     close_model(&m);
 }
 
+/* The 16 tensors that test_what_is_in_the_file counts, and the three they are of. */
+static void test_outcome(void **unused)
+{
+    const int32_t tokens[4] = {1, 2, 3, 4}, targets[4] = {2, 3, 4, 5};
+    const float loss = 2.5f;
+    char reason[SAFETENSORS_REASON] = "";
+    safetensors_file file;
+    test_model m = open_model(args_of(tied, KERNEL_F32, MODEL_STEP), "best");
+    float *gradients = model_memory(&m.args, &m.plan, MODEL_GRADIENTS);
+    model_outcome outcome = {tokens, targets, &loss, gradients};
+    const safetensors_tensor *found;
+    (void)unused;
+    gradients[model_tensor_offset(&tied, 1) + 5] = 7;
+    assert_int_equal(model_outcome_write(path, &tied, KERNEL_F32, &outcome, reason), 0);
+    assert_int_equal(safetensors_read(path, &file, reason), 0);
+    assert_int_equal(file.count, 16 + 3);
+    found = safetensors_find(&file, "targets");
+    assert_non_null(found);
+    assert_int_equal(found->shape[0], 1);
+    assert_int_equal(found->shape[1], 4);
+    assert_memory_equal(found->data, targets, sizeof targets);
+    assert_memory_equal(safetensors_find(&file, "loss")->data, &loss, sizeof loss);
+    found = safetensors_find(&file, "position_embedding");
+    assert_memory_equal(found->data, gradients + model_tensor_offset(&tied, 1), 4 * 8 * 4);
+    safetensors_close(&file);
+    close_model(&m);
+}
+
 /* 2 tables, 12 of the layer, 2 of the norm; the table without its padding. */
 static void test_what_is_in_the_file(void **unused)
 {
@@ -129,6 +157,7 @@ static void test_a_head_that_is_another(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outcome),
         cmocka_unit_test(test_what_is_in_the_file),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_other_models_are_refused),

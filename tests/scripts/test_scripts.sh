@@ -358,6 +358,23 @@ parts_table &&
     grep -q 'sum is 90.00 us of 100.0 us: 0.900$' log && grep -q '^no row of the whole step$' log
 check $? "the table of a step's parts: the longest first, shares, sum against the whole"
 
+# Two variants of a habit at 100 steps a sample, the better last: 0.3 against 0.2 s; the
+# intervals allow 0.29 / 0.21 to 0.31 / 0.19. A step whose `graph` takes half the time.
+cat > parts <<'EOS'
+schema,suite,case,variant,dtype,params,mode,run,status,median_us,ci95_low_us,ci95_high_us,device_bytes
+2,model,model.habit,every_step,f32,habit=loss steps=100 size=x b=4 t=128,cold,1,ok,300000,290000,310000,5000000
+2,model,model.habit,every_100,f32,habit=loss steps=100 size=x b=4 t=128,cold,1,ok,200000,190000,210000,5000000
+2,model,model.step,best,f32,size=x b=4 t=128,cold,1,ok,2000,,,5000000
+2,model,model.step,graph,f32,size=x b=4 t=128,cold,1,ok,1000,,,5000000
+2,model,model.step,graph,f32,size=y b=4 t=128,cold,1,ok,1000,,,5000000
+EOS
+awk -f compare/csv.awk -f compare/numbers.awk -f "$root/scripts/tables/model_habits.awk" parts > log 2>&1 &&
+    grep -q '^| loss, f32, x b=4 t=128 | every_step | 3000 | 170667 | 5 | 1.500 (1.381 to 1.632) |$' log &&
+    grep -q '^| loss, f32, x b=4 t=128 | every_100 | 2000 | 256000 | 5 | 1 |$' log &&
+    grep -q '^| step, f32, x b=4 t=128 | graph | 1000 | 512000 | 5 | 0.500 (0.500 to 0.500) |$' log &&
+    ! grep -q 'y b=4' log
+check $? "the table of habits: a step's time, tokens, times the better one with an interval"
+
 # As the Makefile does.
 plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" tests/gpu/planted.patch > log 2>&1; }
 kernel=$root/kernels/norm/vectorized.cu

@@ -22,39 +22,49 @@
 #include "../../kernels/norm/norm.h"
 #include "../../kernels/optimizer/optimizer.h"
 
-/* The same rows, the last first. */
-static kernel_table turned(const kernel_table *table)
+#define TABLES(X) X(attention_forward_cpu) X(attention_backward_cpu) \
+    X(block_forward_cpu) X(block_backward_cpu) X(ffn_forward_cpu) X(ffn_backward_cpu) \
+    X(loss_forward_cpu) X(loss_backward_cpu) X(loss_forward_backward_cpu) \
+    X(memcpy_copy_cpu) X(model_cpu) X(norm_forward_cpu) X(norm_backward_cpu) \
+    X(optimizer_adamw_cpu) X(optimizer_sgd_cpu) X(optimizer_clip_norm_cpu) \
+    X(optimizer_clip_scale_cpu)
+
+/* A table of our own in place of each, of the same rows, the last first. */
+#define DECLARE(name) static kernel_table turned_##name;
+TABLES(DECLARE)
+
+static void turn(const kernel_table *table, kernel_table *turned)
 {
-    enum { MOST_TABLES = 16, MOST_ROWS = 8 };
-    static kernel_variant room[MOST_TABLES][MOST_ROWS];
-    static const kernel_variant *taken[MOST_TABLES];
-    size_t i = 0;
-    while (taken[i] && taken[i] != table->rows) i++;
-    assert_true(i + 1 < MOST_TABLES && table->count <= MOST_ROWS);
-    taken[i] = table->rows;
+    kernel_variant *rows = malloc(table->count * sizeof *rows);
+    assert_non_null(rows);
     for (size_t row = 0; row < table->count; row++)
-        room[i][row] = table->rows[table->count - 1 - row];
-    return (kernel_table){room[i], table->count};
+        rows[row] = table->rows[table->count - 1 - row];
+    *turned = (kernel_table){rows, table->count};
 }
 
-/* Inside its own expansion a macro's name means the table. */
-#define attention_forward_cpu turned(&attention_forward_cpu)
-#define attention_backward_cpu turned(&attention_backward_cpu)
-#define block_forward_cpu turned(&block_forward_cpu)
-#define block_backward_cpu turned(&block_backward_cpu)
-#define ffn_forward_cpu turned(&ffn_forward_cpu)
-#define ffn_backward_cpu turned(&ffn_backward_cpu)
-#define loss_forward_cpu turned(&loss_forward_cpu)
-#define loss_backward_cpu turned(&loss_backward_cpu)
-#define loss_forward_backward_cpu turned(&loss_forward_backward_cpu)
-#define memcpy_copy_cpu turned(&memcpy_copy_cpu)
-#define model_cpu turned(&model_cpu)
-#define norm_forward_cpu turned(&norm_forward_cpu)
-#define norm_backward_cpu turned(&norm_backward_cpu)
-#define optimizer_adamw_cpu turned(&optimizer_adamw_cpu)
-#define optimizer_sgd_cpu turned(&optimizer_sgd_cpu)
-#define optimizer_clip_norm_cpu turned(&optimizer_clip_norm_cpu)
-#define optimizer_clip_scale_cpu turned(&optimizer_clip_scale_cpu)
+static void turn_all(void)
+{
+#define TURN(name) turn(&name, &turned_##name);
+    TABLES(TURN)
+}
+
+#define attention_forward_cpu turned_attention_forward_cpu
+#define attention_backward_cpu turned_attention_backward_cpu
+#define block_forward_cpu turned_block_forward_cpu
+#define block_backward_cpu turned_block_backward_cpu
+#define ffn_forward_cpu turned_ffn_forward_cpu
+#define ffn_backward_cpu turned_ffn_backward_cpu
+#define loss_forward_cpu turned_loss_forward_cpu
+#define loss_backward_cpu turned_loss_backward_cpu
+#define loss_forward_backward_cpu turned_loss_forward_backward_cpu
+#define memcpy_copy_cpu turned_memcpy_copy_cpu
+#define model_cpu turned_model_cpu
+#define norm_forward_cpu turned_norm_forward_cpu
+#define norm_backward_cpu turned_norm_backward_cpu
+#define optimizer_adamw_cpu turned_optimizer_adamw_cpu
+#define optimizer_sgd_cpu turned_optimizer_sgd_cpu
+#define optimizer_clip_norm_cpu turned_optimizer_clip_norm_cpu
+#define optimizer_clip_scale_cpu turned_optimizer_clip_scale_cpu
 
 #define main suite_main
 #include SUITE_FILE
@@ -73,6 +83,7 @@ static void test_every_case_verifies(void **unused)
         count++;
     }
     arguments[count++] = shape;
+    turn_all();
     assert_int_equal(suite_main(count, arguments), 0);
 }
 

@@ -73,7 +73,8 @@ static void expect(int backward, float *(*result)(const void *), int index, int6
     suite s = open_quick_suite();
     const kernel_table *table = backward ? &block_backward_cpu : &block_forward_cpu;
     kernel_variant variant = *kernel_find(table, "best");
-    suite_operation operation = {.name = "test", .cpu = {&variant, 1}};
+    kernel_table only = {&variant, 1};
+    suite_operation operation = {.name = "test", .cpu = &only};
     block_forward_args forward = {.shape = shape, .dtype = KERNEL_F32, .part = BLOCK_WHOLE};
     block_backward_args back = {.shape = shape, .dtype = KERNEL_F32, .part = BLOCK_WHOLE};
     operation.args_bytes = backward ? sizeof back : sizeof forward;

@@ -36,6 +36,7 @@ static void check(kernel_table table, suite_operation operation, int spoil)
 {
     suite s = open_quick_suite();
     kernel_variant variant = table.rows[0];
+    kernel_table only = {&variant, 1};
     ceilings_bandwidth_args args = {.words = WORDS};
     kernel_dtype dtype = variant.dtypes & KERNEL_DTYPE_BIT(KERNEL_U8) ? KERNEL_U8 : KERNEL_F32;
     true_run = variant.run;
@@ -43,7 +44,7 @@ static void check(kernel_table table, suite_operation operation, int spoil)
         variant.run = run_and_spoil;
     operation.name = "test";
     operation.args_bytes = sizeof args;
-    operation.cpu = (kernel_table){&variant, 1};
+    operation.cpu = &only;
     suite_queue(&s, &operation, dtype, "", &args, 1, 0);
     assert_verdict(&s, spoil ? "mismatch" : "ok");
 }

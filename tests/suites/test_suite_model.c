@@ -18,6 +18,10 @@
 
 #include "../../suites/model_parts.c"
 
+#include "../../suites/model_habits.c"
+
+#include "../../suites/model_files.c"
+
 #include "../../suites/model_check.c"
 
 #include "../../suites/model_check_update.c"
@@ -54,7 +58,8 @@ static void expect(model_shape shape, model_buffer buffer, int64_t at, float val
 {
     suite s = open_quick_suite();
     kernel_variant variant = *kernel_find(&model_cpu, "best");
-    suite_operation operation = {.name = "test", .cpu = {&variant, 1},
+    kernel_table only = {&variant, 1};
+    suite_operation operation = {.name = "test", .cpu = &only,
                                  .args_bytes = sizeof(model_args), .build = model_build,
                                  .verify = model_verify};
     model_args args = model_args_of(&shape, KERNEL_F32, MODEL_STEP);

@@ -69,7 +69,8 @@ static void check(int kind, kernel_table table, int (*run)(const void *, void *,
 {
     suite s = open_quick_suite();
     kernel_variant variant = table.rows[0];
-    suite_operation operation = {.name = "test", .cpu = {&variant, 1},
+    kernel_table only = {&variant, 1};
+    suite_operation operation = {.name = "test", .cpu = &only,
                                  .args_bytes = sizeof(optimizer_case), .build = build,
                                  .verify = verify, .reset = kind == CLIP_NORM ? NULL : reset};
     optimizer_case o = {.kind = kind,

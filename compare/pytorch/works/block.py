@@ -9,7 +9,10 @@ from .checks import compared, doubles, reference_gradients
 from .ffn import ffn
 
 
-def transformer_block(heads):
+causal_attention = functools.partial(functional.scaled_dot_product_attention, is_causal=True)
+
+
+def transformer_block(heads, attend=causal_attention):
     """kernels/block/block.h's, over x and its twelve parameters in that header's order."""
     def block(x, norm1, norm1_bias, qkv, qkv_bias, projection, projection_bias,
               norm2, norm2_bias, up, up_bias, down, down_bias):
@@ -18,7 +21,7 @@ def transformer_block(heads):
                                  qkv_bias)
         q, k, v = [part.view(batch, tokens, heads, -1).transpose(1, 2)
                    for part in rows.split(width, dim=2)]
-        heard = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        heard = attend(q, k, v)
         merged = heard.transpose(1, 2).reshape(batch, tokens, width)
         middle = x + functional.linear(merged, projection, projection_bias)
         normed = functional.layer_norm(middle, (width,), norm2, norm2_bias)

@@ -8,24 +8,24 @@ from .checks import equal
 SET_VALUE = 0x5A
 
 
-def copy_workload(destination, source, synchronizes=False):
+def copy_workload(destination, source, ungated=False):
     def run():
         return (destination.copy_(source, non_blocking=True),)
-    return Workload(run, lambda outputs: equal(outputs[0].cpu(), source.cpu()), synchronizes)
+    return Workload(run, lambda outputs: equal(outputs[0].cpu(), source.cpu()), ungated)
 
 
 def build_h2d(case, inputs):
     pinned = case.variant == PINNED
     source = inputs.bytes(case.shape["bytes"], stream=0)
     host = source.cpu().pin_memory() if pinned else source.cpu()
-    return copy_workload(torch.empty_like(source), host, synchronizes=not pinned)
+    return copy_workload(torch.empty_like(source), host, ungated=not pinned)
 
 
 def build_d2h(case, inputs):
     pinned = case.variant == PINNED
     source = inputs.bytes(case.shape["bytes"], stream=0)
     host = torch.zeros(source.shape, dtype=torch.uint8, pin_memory=pinned)
-    return copy_workload(host, source, synchronizes=not pinned)
+    return copy_workload(host, source, ungated=not pinned)
 
 
 def build_d2d(case, inputs):

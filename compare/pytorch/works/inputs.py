@@ -14,8 +14,8 @@ TOKENS_STREAM = 1 << 20  # beyond those of any tensor
 class Inputs:
     """Seeded tensors; two with different streams differ."""
 
-    def __init__(self, device, seed):
-        self.device, self.seed = device, seed
+    def __init__(self, device, seed, weights=None):
+        self.device, self.seed, self.weights = device, seed, weights
 
     def generator(self, stream):
         return torch.Generator(self.device).manual_seed((self.seed * 1000 + stream) % 2**63)

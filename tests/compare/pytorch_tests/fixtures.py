@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 from pytorch.cases import Case
+from pytorch.variants import VARIANTS
 
 from . import ROOT
 
@@ -65,7 +66,7 @@ def make_case(suite, name, variant, dtype, params, data=None, flops=None):
 
 def write_lists(folder):
     """SUITE.json of each suite: a row for each case and variant of the baselines."""
-    suites = {}
+    suites = {suite: {} for suite in VARIANTS}
     for row in BASELINES:
         key = tuple(row[column] for column in ("suite", "case", "variant", "dtype", "params"))
         work = [int(row[column]) if row[column] else None for column in ("bytes", "flops")]

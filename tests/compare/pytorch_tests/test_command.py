@@ -33,7 +33,7 @@ class CommandLine(unittest.TestCase):
                               ("--filter", "("), ("--device", "cpu"), ("--campaign", ""),
                               ("--precision", "101"), ("--without", "torch-none"),
                               ("--min-samples", "1.5"), ("--mode", "hot"),
-                              ("--mode", "cold,graph")):
+                              ("--mode", "cold,graph"), ("--weights", "/no/such")):
             self.assertIn(option, self.refused(f"{option}={value}", "--list"))
 
     def test_unknown_options_are_refused(self):

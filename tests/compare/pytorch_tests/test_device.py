@@ -90,6 +90,18 @@ class Device(unittest.TestCase):
         self.assertEqual(set(gpu.nvml.state().values()), {None})
         self.assertEqual(gpu.nvml.throttle_flags(), [])
 
+    def test_what_measuring_asks_of_the_library(self):
+        gpu, library = gpu_module.Gpu("auto"), gpu_module.torch
+        library.OutOfMemoryError = MemoryError
+        self.assertEqual((gpu.is_oom(MemoryError()), gpu.is_oom(RuntimeError())), (True, False))
+        self.assertEqual(gpu.library_version(), "pretended")
+        for allowed in (True, False):
+            gpu.allow_tf32(allowed)
+        asked = library.set_float32_matmul_precision.call_args_list
+        self.assertEqual([call.args for call in asked], [("high",), ("highest",)])
+        gpu.forget_compiled()
+        library.compiler.reset.assert_called_once_with()
+
     def test_peaks_are_those_of_the_data_sheet(self):
         gpu = gpu_module.Gpu("auto")
         self.assertAlmostEqual(gpu.peak_gb_per_s(), 3352, delta=1)

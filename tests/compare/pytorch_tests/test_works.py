@@ -23,10 +23,12 @@ TINY = {
     "embedding.backward": "n=48 v=100 c=24 t=12 tokens=uniform",
     "ffn.forward": "n=40 d=32 ff=96 keep={0}", "ffn.backward": "n=40 d=32 ff=96",
     "cross_entropy": "n=24 v=101", "memcpy": "bytes=4096", "norm": "n=70 c=48",
+    "model": "size=tiny b=2 t=6 d=16 h=2 ff=32 l=2 v=21 tied={0}",
     "optimizer": "d=16 ff=64 l=2 v=50 t=8 p=7392",
 }
 # What a CPU does not have; and compiling, which takes minutes.
-NOT_HERE = ("torch-sdpa-cudnn", "torch-sdpa-efficient", "torch-pinned", "torch-compile")
+NOT_HERE = ("torch-sdpa-cudnn", "torch-sdpa-efficient", "torch-pinned", "torch-compile",
+            "torch-compile-graph", "torch-compile-graph-cudnn", "torch-graph-cudnn")
 
 
 def dtypes_of(suite, name):

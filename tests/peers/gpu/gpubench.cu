@@ -14,71 +14,47 @@ __global__ void scale_kernel(float *x, size_t count) {
 }
 static unsigned blocks(size_t count) { return unsigned((count + 255) / 256); }
 
-struct buffers {
-    size_t count;
-    float *in, *out;
-    void setup(gpubench *bench) {
-        in = gpubench_random<float>(bench, count);
-        out = gpubench_alloc<float>(bench, count, GPUBENCH_OUTPUT);
-    }
-};
-
-struct copy : buffers {
-    void setup(gpubench *bench) {
-        count = size_t(gpubench_axis_number(bench, "n"));
-        gpubench_work(bench, 2 * count * sizeof(float), 0);
-        buffers::setup(bench);
-    }
-    void run(gpubench_stream stream) {
-        copy_kernel<<<blocks(count), 256, 0, stream>>>(in, out, count);
-    }
-    void verify(gpubench *bench) { gpubench_compare(bench, out, in, count, 0); }
-};
-
-struct scaled : buffers {
-    void verify(gpubench *bench) {
-        float *host = (float *)gpubench_own(bench, count * sizeof *host);
-        gpubench_copy(bench, host, in, count * sizeof *host);
-        for (size_t i = 0; i < count; i++)
-            host[i] *= 3;
-        gpubench_compare(bench, out, host, count);
-    }
-};
-
-struct two_kernels : scaled {
-    void run(gpubench_stream stream) {
-        copy_kernel<<<blocks(count), 256, 0, stream>>>(in, out, count);
-        scale_kernel<<<blocks(count), 256, 0, stream>>>(out, count);
-    }
-};
-
-struct in_place : scaled {
-    void reset(gpubench_stream stream) {
-        cudaMemcpyAsync(out, in, count * sizeof *out, cudaMemcpyDefault, stream);
-    }
-    void run(gpubench_stream stream) {
-        scale_kernel<<<blocks(count), 256, 0, stream>>>(out, count);
-    }
-};
-
-template <class Type> static void queue(gpubench *bench, const char *name) {
-    Type made = {};
-    made.count = 1 << 22;
-    gpubench_case one = gpubench_case_of(bench, name, made);
-    gpubench_measure(bench, &one);
+static size_t count = 1 << 22;
+static float *in, *out;
+static void allocate(gpubench *bench) {
+    in = gpubench_random<float>(bench, count);
+    out = gpubench_alloc<float>(bench, count, GPUBENCH_OUTPUT);
+}
+static void copy(gpubench_stream s) { copy_kernel<<<blocks(count), 256, 0, s>>>(in, out, count); }
+static void scale(gpubench_stream s) { scale_kernel<<<blocks(count), 256, 0, s>>>(out, count); }
+static void is_scaled(gpubench *bench) {
+    float *host = gpubench_alloc<float>(bench, count, GPUBENCH_PAGEABLE);
+    if (!host) return;
+    gpubench_copy(bench, host, in, count * sizeof *host);
+    for (size_t i = 0; i < count; i++) host[i] *= 3;
+    gpubench_compare(bench, out, host, count);
 }
 
 int main(int argc, char **argv) {
     static const gpubench_axis sizes = {"n", "2^18..2^26*16"};
     gpubench *bench = gpubench_open("gpu", argc, argv);
-    gpubench_case one = gpubench_case_of(bench, "copy", copy());
+    gpubench_case one = gpubench_case_of(
+        bench, "copy",
+        [](gpubench *b) {
+            count = size_t(gpubench_axis_number(b, "n"));
+            gpubench_work(b, 2 * count * sizeof(float), 0);
+            allocate(b);
+        },
+        copy, [](gpubench *b) { gpubench_compare(b, out, in, count, 0); });
     gpubench_sweep(bench, &one, 1, &sizes, 1);
-    queue<two_kernels>(bench, "two_kernels");
-    queue<in_place>(bench, "in_place");
+    auto setup = [](gpubench *b) { count = 1 << 22, allocate(b); };
+    one = gpubench_case_of(
+        bench, "two_kernels", setup, [](gpubench_stream s) { copy(s), scale(s); }, is_scaled);
+    gpubench_measure(bench, &one);
+    one = gpubench_case_of(bench, "in_place", setup, scale, is_scaled);
+    one.reset = [](void *, gpubench_stream s) {
+        return int(cudaMemcpyAsync(out, in, count * sizeof *out, cudaMemcpyDefault, s));
+    };
+    gpubench_measure(bench, &one);
     one = gpubench_case_of(bench, "nothing", [] {});
     gpubench_measure(bench, &one);
-    one = gpubench_case_of(bench, "fails", [](gpubench_stream stream) {
-        scale_kernel<<<1, 4096, 0, stream>>>(nullptr, 1); // more than fit
+    one = gpubench_case_of(bench, "fails", [](gpubench_stream s) {
+        scale_kernel<<<1, 4096, 0, s>>>(out, 1); // more than fit
     });
     gpubench_measure(bench, &one);
     return gpubench_close(bench);
