@@ -142,6 +142,9 @@ program-all: $(SUITE_PROGRAMS) $(COMPARE)
 suites: compile-all   ## measure every suite
 	$(call ONE_BY_ONE,suite)
 
+study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
+	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)
+
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
 

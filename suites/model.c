@@ -162,7 +162,10 @@ int main(int argc, char **argv)
         {"--checkpoint", "FILE", "write the one model's parameters there (safetensors)",
          &model_checkpoint_path},
         {"--gradients", "FILE", "write tokens, targets, loss and gradients there",
-         &model_gradients_path}};
+         &model_gradients_path},
+        {"--first-steps", "FILE", "append the first ten steps' times there (make study-warmup)",
+         &model_first_steps_path},
+        {"--steps-before", "N", "untimed steps before those (default 0)", &model_steps_before}};
     suite s = suite_open_with("model",
                               "'b=4 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0; ...' instead of "
                               "the defaults",
@@ -170,5 +173,6 @@ int main(int argc, char **argv)
     if (!suite_for_each_shape(&s, keys, sizeof keys / sizeof *keys, queue_given))
         queue_defaults(&s);
     model_check_files(s.bench, models);
+    model_check_study(s.bench);
     return model_files_status(suite_close(&s));
 }

@@ -140,5 +140,6 @@ int model_build(suite_case *c, gpubench *bench)
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
     if (code == 0) code = model_write_checkpoint(c, bench);
+    if (code == 0) code = model_time_first_steps(c, bench);
     return code ? code : name_outputs(bench, a, &plan);
 }

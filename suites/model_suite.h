@@ -56,6 +56,16 @@ void model_check_files(gpubench *bench, int64_t models);
  * nothing was written. */
 int model_files_status(int status);
 
+/* ---- --first-steps and --steps-before (model_study.c) -------------------------------- */
+
+extern const char *model_first_steps_path, *model_steps_before;
+
+/* After build, of model.step: times its first steps, if that is wanted. 0 or a code. */
+int model_time_first_steps(const suite_case *c, gpubench *bench);
+
+/* Refuses a --steps-before that is no number. */
+void model_check_study(gpubench *bench);
+
 /* Whether what the op read and wrote is as it left it when all of args' phases
  * are done: what layers take turns in belongs to the last of them. */
 int model_op_stands(const model_args *args, const model_op *op);

@@ -62,7 +62,8 @@ typedef struct kernel_variant {
     int min_compute_capability;                   /* 80 is sm_80; 0 on the CPU */
     int deterministic;                            /* 1: equal inputs give equal bits */
     const char *(*unsupported)(const void *args); /* why not this shape; NULL result: it is fine;
-                                                     NULL function: every shape is */
+                                                     NULL function: every shape is. Asked
+                                                     before the pointers in args are set */
     size_t (*workspace_bytes)(const void *args);  /* NULL: none needed */
     int (*prepare)(const void *args, void **state); /* handles, plans; not timed; NULL: none */
     void (*release)(void *state);                   /* undoes prepare */

@@ -34,9 +34,10 @@ typedef struct model_outcome {
 int model_outcome_write(const char *path, const model_shape *shape, kernel_dtype dtype,
                         const model_outcome *outcome, char reason[SAFETENSORS_REASON]);
 
-/* The inverse of model_checkpoint_write; padding rows become 0. Every tensor must be there with its shape and
- * the dtype, and nothing else but, where the shape is tied, a "head.weight" that is
- * the table again. -1, a reason that names the tensor, and values partly written. */
+/* The inverse of model_checkpoint_write; padding rows become 0. Every tensor must be
+ * there with its shape and the dtype, and nothing else but, where the shape is tied, a
+ * "head.weight" that is the table again. -1, a reason that names the tensor, and values
+ * partly written. */
 int model_checkpoint_read(const char *path, const model_shape *shape, kernel_dtype dtype,
                           void *values, char reason[SAFETENSORS_REASON]);
 

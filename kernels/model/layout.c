@@ -191,8 +191,9 @@ static void size_buffers(const model_args *a, model_plan *p)
     uint64_t classes = saturating_product((uint64_t)s->table_rows, element);
     uint64_t elements = (uint64_t)model_tensor_offset(s, model_tensor_count(s));
     uint64_t floats = saturating_product(elements, sizeof(float));
-    uint64_t *bytes = p->bytes, row = p->row_bytes = saturating_product(n * element, (uint64_t)s->width);
+    uint64_t *bytes = p->bytes, row = saturating_product(n * element, (uint64_t)s->width);
     int trains = has_backward(a);
+    p->row_bytes = row;
     bytes[MODEL_TOKENS] = bytes[MODEL_TARGETS] = bytes[MODEL_ROW_WEIGHTS] = 4 * n;
     bytes[MODEL_MASK] = s->table_rows > s->vocabulary ? classes : 0;
     bytes[MODEL_VALUES] = saturating_product(elements, element);

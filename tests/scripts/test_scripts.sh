@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/bin/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/study/\n/bin/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -374,6 +374,33 @@ awk -f compare/csv.awk -f compare/numbers.awk -f "$root/scripts/tables/model_hab
     grep -q '^| step, f32, x b=4 t=128 | graph | 1000 | 512000 | 5 | 0.500 (0.500 to 0.500) |$' log &&
     ! grep -q 'y b=4' log
 check $? "the table of habits: a step's time, tokens, times the better one with an interval"
+
+# A first step of 9 ms where none came before, all others 1 ms: the mean of ten is 1.8.
+cat > fake-steps <<'EOS'
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    --first-steps) file=$2 ;;
+    --steps-before) before=$2 ;;
+    esac
+    shift
+done
+for step in 1 2 3 4 5 6 7 8 9 10; do
+    us=1000
+    [ "$before$step" != 01 ] || us=9000
+    echo "$before,$step,$us" >> "$file"
+done
+exit "${FAKE_STATUS:-0}"
+EOS
+chmod +x fake-steps
+PROCESSES=2 sh scripts/study-warmup.sh ./fake-steps study > log 2>&1 &&
+    grep -q '^| 0 | 9.000 | 1.000 | 1.000 | 1.800 | 2.400 | +80.0 % |$' log &&
+    grep -q '^| 10 | 1.000 | 1.000 | 1.000 | 1.000 | 0.000 | +0.0 % |$' log &&
+    [ "$(wc -l < study/warmup.csv)" -eq 101 ] && [ "$(grep -c polyline study/warmup.svg)" -eq 5 ]
+check $? "the study of warm-up: first steps, means and deviations, a line for each in the picture"
+FAKE_STATUS=1 PROCESSES=1 sh scripts/study-warmup.sh ./fake-steps study > log 2>&1
+[ $? -eq 2 ] && [ "$(wc -l < study/warmup.csv)" -eq 51 ]
+check $? "the study of warm-up: a process that fails is a status, and rows stay"
 
 # As the Makefile does.
 plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" tests/gpu/planted.patch > log 2>&1; }

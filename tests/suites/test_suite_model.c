@@ -20,6 +20,8 @@
 
 #include "../../suites/model_habits.c"
 
+#include "../../suites/model_study.c"
+
 #include "../../suites/model_files.c"
 
 #include "../../suites/model_check.c"
