@@ -124,6 +124,7 @@ typedef struct gpubench_case {
     double peak_gb_per_s;                  /* what bytes are held against; 0: the device's
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
+    const char *runs_on;                   /* of host code: "avx2, 2 threads"; NULL: not said */
 } gpubench_case;
 
 /* One dimension of a sweep. values are words or numbers with commas between them, or
@@ -1210,7 +1211,7 @@ int gpubench_drift_is_real(const double *samples_in_order, size_t count)
     X(device) X(uuid) X(pci) X(compute_capability) X(sm_count) X(l2_bytes) X(memory_bytes)      \
     X(power_limit_w) X(driver) X(cuda_runtime) X(cpu)                                           \
     X(gpubench_version) X(compiler) X(git) X(seed) X(settings) X(timestamp) X(counters)         \
-    X(share_of_peak)
+    X(runs_on) X(share_of_peak)
 
 #define GPB_ENUM(name) GPB_COLUMN_##name,
 #define GPB_TEXT(name) #name,
@@ -5898,6 +5899,8 @@ static void gpb_fill_case(const gpubench *bench, const gpubench_case *one, gpb_r
     gpb_set_text(row, GPB_COLUMN_backend, bench->backend->name);
     gpb_set_text(row, GPB_COLUMN_dtype, one->dtype);
     gpb_set_text(row, GPB_COLUMN_params, one->params);
+    if (one->runs_on)
+        gpb_set_text(row, GPB_COLUMN_runs_on, one->runs_on);
 }
 
 static void gpb_fill_amounts(uint64_t bytes, uint64_t flops, gpb_row *row)
@@ -8660,6 +8663,7 @@ static void gpb_queue(gpubench *bench, const gpubench_case *one, size_t group)
     item->one.variant = gpb_duplicate(one->variant);
     item->one.dtype = gpb_duplicate(one->dtype);
     item->one.params = gpb_duplicate(one->params);
+    item->one.runs_on = one->runs_on ? gpb_duplicate(one->runs_on) : NULL;
     item->group = group;
     item->key = key;
 }
@@ -9307,6 +9311,7 @@ static void gpb_free(gpubench *bench)
         free((char *)(uintptr_t)bench->items[i].one.variant);
         free((char *)(uintptr_t)bench->items[i].one.dtype);
         free((char *)(uintptr_t)bench->items[i].one.params);
+        free((char *)(uintptr_t)bench->items[i].one.runs_on);
         free(bench->items[i].key);
         for (j = 0; j < bench->items[i].place_count; j++) {
             free(bench->items[i].places[j].axis);

@@ -372,6 +372,7 @@ void suite_queue(suite *s, const suite_operation *operation, kernel_dtype dtype,
         one->variant = variant->name;
         one->dtype = kernel_dtype_name(dtype);
         one->params = params;
+        one->runs_on = variant->runs_on ? variant->runs_on() : NULL;
         one->setup = case_setup;
         one->reset = operation->reset ? case_reset : NULL;
         one->verify = case_verify;

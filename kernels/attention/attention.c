@@ -19,6 +19,7 @@
 #include <math.h>
 
 #include "../common/convert.h"
+#include "../linear/linear.h"
 #include "simd.h"
 #include "tile.h"
 #include "../common/element.h"
@@ -381,13 +382,16 @@ static const kernel_variant forward_rows[] = {
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, keys packed once",
      .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_strided,
-     .workspace_bytes = attention_simd_workspace, .run = attention_run_simd},
+     .workspace_bytes = attention_simd_workspace, .run = attention_run_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
      .unsupported = attention_forward_is_strided, .workspace_bytes = attention_threads_workspace,
-     .run = attention_run_threads},
+     .run = attention_run_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm, the score matrix of a head in memory",
      .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
-     .workspace_bytes = attention_blas_workspace, .run = attention_run_blas},
+     .workspace_bytes = attention_blas_workspace, .run = attention_run_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table attention_forward_cpu = {forward_rows,

@@ -379,11 +379,13 @@ static const kernel_variant backward_rows[] = {
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, operands packed once",
      .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
-     .workspace_bytes = attention_backward_simd_workspace, .run = attention_backward_run_simd},
+     .workspace_bytes = attention_backward_simd_workspace, .run = attention_backward_run_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
      .unsupported = attention_backward_is_strided,
      .workspace_bytes = attention_backward_threads_workspace,
-     .run = attention_backward_run_threads},
+     .run = attention_backward_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table attention_backward_cpu = {backward_rows,

@@ -14,6 +14,7 @@
 #include "block.h"
 
 #include "../common/element.h"
+#include "../common/simd.h"
 #include "../part/run.h"
 
 static int takes(const block_shape *s, kernel_dtype dtype, int part, int parts)
@@ -127,11 +128,14 @@ static const kernel_variant forward_rows[] = {
     {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = best_forward_workspace, .run = run_best_forward},
     {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = simd_forward_workspace, .run = run_simd_forward},
+     .workspace_bytes = simd_forward_workspace, .run = run_simd_forward,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = threads_forward_workspace, .run = run_threads_forward},
+     .workspace_bytes = threads_forward_workspace, .run = run_threads_forward,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .unsupported = has_no_blas, .workspace_bytes = blas_forward_workspace, .run = run_blas_forward},
+     .unsupported = has_no_blas, .workspace_bytes = blas_forward_workspace, .run = run_blas_forward,
+     .runs_on = linear_blas_runs_on},
 };
 
 static const kernel_variant backward_rows[] = {
@@ -140,11 +144,14 @@ static const kernel_variant backward_rows[] = {
     {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = best_backward_workspace, .run = run_best_backward},
     {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = simd_backward_workspace, .run = run_simd_backward},
+     .workspace_bytes = simd_backward_workspace, .run = run_simd_backward,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = threads_backward_workspace, .run = run_threads_backward},
+     .workspace_bytes = threads_backward_workspace, .run = run_threads_backward,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
-     .unsupported = has_no_blas, .workspace_bytes = blas_backward_workspace, .run = run_blas_backward},
+     .unsupported = has_no_blas, .workspace_bytes = blas_backward_workspace, .run = run_blas_backward,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table block_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

@@ -17,6 +17,7 @@
 
 #include "../common/convert.h"
 #include "../common/element.h"
+#include "../common/simd.h"
 #include "../linear/linear.h"
 #include "../common/pool.h"
 #include "../common/saturating.h"
@@ -214,22 +215,26 @@ static const char threads_note[] = "the same on all threads";
 static const kernel_variant read_rows[] = {
     {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_read},
     {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_read_threads},
+     .run = run_read_threads,
+     .runs_on = simd_runs_on_threads},
 };
 static const kernel_variant write_rows[] = {
     {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_write},
     {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_write_threads},
+     .run = run_write_threads,
+     .runs_on = simd_runs_on_threads},
 };
 static const kernel_variant copy_rows[] = {
     {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_copy},
     {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_copy_threads},
+     .run = run_copy_threads,
+     .runs_on = simd_runs_on_threads},
 };
 static const kernel_variant triad_rows[] = {
     {.name = "loop", .note = loop_note, .dtypes = WORDS, .deterministic = 1, .run = run_triad},
     {.name = "threads", .note = threads_note, .dtypes = WORDS, .deterministic = 1,
-     .run = run_triad_threads},
+     .run = run_triad_threads,
+     .runs_on = simd_runs_on_threads},
 };
 static const kernel_variant gemm_rows[] = {
     {.name = "naive", .note = "one dot product per result", .dtypes = PRODUCTS,
@@ -237,11 +242,14 @@ static const kernel_variant gemm_rows[] = {
     {.name = "tiled", .note = "packed panels, register blocks", .dtypes = PRODUCTS,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_tiled},
     {.name = "simd", .note = "the same with this processor's vectors", .dtypes = PRODUCTS,
-     .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_simd},
+     .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = PRODUCTS, .deterministic = 1,
-     .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_threads},
+     .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm", .dtypes = PRODUCTS, .deterministic = 1,
-     .unsupported = has_no_blas, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_blas},
+     .unsupported = has_no_blas, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table ceilings_read_cpu = {read_rows, 2};

@@ -68,6 +68,7 @@ typedef struct kernel_variant {
     int (*prepare)(const void *args, void **state); /* handles, plans; not timed; NULL: none */
     void (*release)(void *state);                   /* undoes prepare */
     int (*run)(const void *args, void *workspace, void *state, kernel_stream stream);
+    const char *(*runs_on)(void); /* what of the host it uses ("avx2, 2 threads"); NULL: not said */
 } kernel_variant;
 
 typedef struct kernel_table {

@@ -4,9 +4,11 @@
 #include "simd.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pool.h"
 #include "simd_families.h"
 
 #if defined(__x86_64__)
@@ -54,4 +56,17 @@ const simd_functions *simd(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose);
     return chosen;
+}
+
+const char *simd_runs_on(void)
+{
+    return simd()->name;
+}
+
+/* The text lives until the thread asks again. */
+const char *simd_runs_on_threads(void)
+{
+    static _Thread_local char text[64];
+    snprintf(text, sizeof text, "%s, %d threads", simd()->name, pool_threads());
+    return text;
 }

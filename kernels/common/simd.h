@@ -65,6 +65,10 @@ typedef struct simd_functions {
  * GPUBENCH_SIMD=sse2|avx2|avx512|neon takes a lower one. Chosen once. */
 const simd_functions *simd(void);
 
+/* For tables: what `simd` and `threads` run on, as "avx2" and "avx2, 2 threads". */
+const char *simd_runs_on(void);
+const char *simd_runs_on_threads(void);
+
 /* All that were built; NULL where the processor lacks it. */
 const simd_functions *simd_family(int index);
 enum { SIMD_FAMILIES = 3 };

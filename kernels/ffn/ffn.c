@@ -18,6 +18,7 @@
 
 #include "../common/oracle.h"
 #include "../common/element.h"
+#include "../common/simd.h"
 #include "../linear/linear.h"
 #include "../common/saturating.h"
 
@@ -326,11 +327,14 @@ static const kernel_variant forward_rows[] = {
     {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_tiled},
     {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = forward_workspace_bytes, .run = run_forward_simd},
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = forward_workspace_bytes, .run = run_forward_threads},
+     .workspace_bytes = forward_workspace_bytes, .run = run_forward_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .unsupported = has_no_blas, .workspace_bytes = forward_workspace_bytes, .run = run_forward_blas},
+     .unsupported = has_no_blas, .workspace_bytes = forward_workspace_bytes, .run = run_forward_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 static const kernel_variant backward_rows[] = {
@@ -339,12 +343,15 @@ static const kernel_variant backward_rows[] = {
     {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
      .workspace_bytes = backward_workspace_bytes, .run = run_backward_tiled},
     {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = backward_workspace_bytes, .run = run_backward_simd},
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_simd,
+     .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .workspace_bytes = backward_workspace_bytes, .run = run_backward_threads},
+     .workspace_bytes = backward_workspace_bytes, .run = run_backward_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = backward_workspace_bytes,
-     .run = run_backward_blas},
+     .run = run_backward_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table ffn_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

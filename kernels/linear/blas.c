@@ -136,9 +136,13 @@ const char *linear_has_no_blas(void)
     return blas.missing[0] ? blas.missing : NULL;
 }
 
-const char *linear_blas_name(void)
+/* The text lives until the thread asks again. */
+const char *linear_blas_runs_on(void)
 {
-    return linear_has_no_blas() ? NULL : blas.name;
+    static _Thread_local char text[192];
+    if (linear_has_no_blas()) return NULL;
+    snprintf(text, sizeof text, "%s, %d threads", blas.name, pool_threads());
+    return text;
 }
 
 /* Of a matrix of one row or column any stride is right, but not to cblas. */

@@ -48,10 +48,11 @@ extern const linear_way linear_threads; /* the same on all threads of pool.h */
 extern const linear_way linear_blas;    /* cblas_sgemm */
 
 /* For `unsupported` of variants that need linear_blas: why it is not there, or
- * NULL; whether the way is that one and not there. And what the library computes with, NULL where it is not there. */
+ * NULL; whether the way is that one and not there. And what its products run on,
+ * for tables; NULL where it is not there. */
 const char *linear_has_no_blas(void);
 int linear_is_missing(const linear_way *way);
-const char *linear_blas_name(void);
+const char *linear_blas_runs_on(void);
 
 /* A row-major, contiguous [rows, columns] matrix, and the same transposed. */
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "../common/element.h"
+#include "../common/simd.h"
 
 /* ---- how ops are done ------------------------------------------------------------------ */
 
@@ -189,10 +190,11 @@ static const kernel_variant rows[] = {
      .release = model_release_cpu, .run = run_best},
     {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
      .workspace_bytes = simd_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_simd},
+     .release = model_release_cpu, .run = run_simd, .runs_on = simd_runs_on},
     {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
      .workspace_bytes = threads_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_threads},
+     .release = model_release_cpu, .run = run_threads,
+     .runs_on = simd_runs_on_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
      .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},

@@ -19,7 +19,7 @@ static const char *const schema[] = {
     "tolerance", "device_bytes", "sm_mhz", "mem_mhz", "temperature_c", "power_w", "energy_mj",
     "device", "uuid", "pci", "compute_capability", "sm_count", "l2_bytes", "memory_bytes",
     "power_limit_w", "driver", "cuda_runtime", "cpu", "gpubench_version", "compiler", "git",
-    "seed", "settings", "timestamp", "counters"};
+    "seed", "settings", "timestamp", "counters", "runs_on"};
 enum { SCHEMA_COLUMNS = sizeof schema / sizeof schema[0] };
 
 static csv_table *measure(const char *set, const char *option, const char *value, int status)
