@@ -346,7 +346,8 @@ static suite_case *new_case(suite *s, const suite_operation *operation,
     }
     memcpy(copy, args, operation->args_bytes);
     c->operation = operation;
-    c->variant = variant;
+    c->own_variant = *variant; /* its row may be another's by the time it is measured */
+    c->variant = &c->own_variant;
     c->dtype = dtype;
     c->args = copy;
     s->cases = grown;

@@ -31,6 +31,7 @@ int suite_fills_gpu(const suite_model *model);
 typedef struct suite_case {
     const struct suite_operation *operation;
     const kernel_variant *variant;
+    kernel_variant own_variant;
     kernel_dtype dtype;
     void *args; /* the operation's argument struct, args_bytes long */
     void *workspace, *state;

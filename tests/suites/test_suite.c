@@ -274,9 +274,38 @@ static void test_sizes_that_do_not_fit(void **state)
     assert_true(suite_bytes(-1, KERNEL_F32) == SIZE_MAX);
 }
 
+static int run_first(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    (void)args;
+    (void)workspace;
+    (void)state;
+    (void)stream;
+    return 0;
+}
+
+/* A table that is filled anew for the next size: cases of the one before keep theirs. */
+static void test_a_case_keeps_its_variant(void **state)
+{
+    static const suite_operation operation = {.name = "op", .args_bytes = sizeof(int)};
+    kernel_variant row = {.name = "first", .run = run_first};
+    suite s = {0};
+    int args = 7;
+    suite_case *c = new_case(&s, &operation, &row, KERNEL_F32, &args);
+    (void)state;
+    row = (kernel_variant){.name = "second"};
+    args = 8;
+    assert_string_equal(c->variant->name, "first");
+    assert_ptr_equal(c->variant->run, run_first);
+    assert_int_equal(*(int *)c->args, 7);
+    free(c->args);
+    free(c);
+    free(s.cases);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_case_keeps_its_variant),
         cmocka_unit_test(test_nans_are_found),
         cmocka_unit_test(test_an_unwritten_element_is_found),
         cmocka_unit_test(test_fetching),
