@@ -37,7 +37,7 @@ lint_shellcheck() {
 }
 
 lint_sizes() {
-    find gpubench.h kernels suites compare examples scripts tests -name '*.[ch]' -o -name '*.cu' \
+    find gpubench.h gpubench_trace.h kernels suites compare examples scripts tests -name '*.[ch]' -o -name '*.cu' \
         -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' -o -name '*.py' | sort | xargs awk -f scripts/sizes.awk
 }
 

@@ -1,7 +1,8 @@
 # sizes.awk - names each file of more than 800 lines and each function of more than
 # 50 (signature and braces counted); status 1 if there is one. Files of C, CUDA and
 # shell, in which a function's closing brace begins a line, and of Python, in which
-# its lines are indented. gpubench.h is one file whatever its length: people copy it.
+# its lines are indented. gpubench.h and gpubench_trace.h are one file each whatever their
+# length: people copy them.
 
 function too_long(what, lines, most) {
     printf "%s: %d lines, where %d are enough\n", what, lines, most
@@ -15,7 +16,7 @@ function end_function(lines) {
 
 function end_file() {
     if (python) end_function(last - begun + 1)
-    if (count > 800 && file !~ /(^|\/)gpubench\.h$/) too_long(file, count, 800)
+    if (count > 800 && file !~ /(^|\/)gpubench(_trace)?\.h$/) too_long(file, count, 800)
 }
 
 # The first word before a parenthesis.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_sizes.sh - no file of more than 800 lines but the header, no function of more than
+# test_sizes.sh - no file of more than 800 lines but the headers that people copy, no function of more than
 # 50, and that scripts/sizes.awk would see them. As TAP lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
