@@ -12,7 +12,8 @@ SUITES := attention block ceilings embedding ffn loss memcpy model norm optimize
 CC ?= cc
 CFLAGS ?= -O3
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-# Of kernels and suites: a switch names every dtype, so that a new one is seen.
+# Kernels and suites are compiled with it: their switches name every dtype, so that
+# the compiler shows where a new one is missing.
 EXHAUSTIVE := -Wswitch-enum
 BACKEND ?= auto
 ARCH ?=
@@ -25,17 +26,17 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION = $(shell sed -n 's/^.define GPUBENCH_VERSION "\(.*\)"/\1/p' gpubench.h)
 
-# Processes: of a plain measurement, of a baseline's campaign, of PyTorch's, of a
-# comparison.
+# How many processes measure: for a plain measurement, for a campaign of a baseline, for
+# one of PyTorch's, and for a comparison.
 SUITE_RUNS := $(or $(RUNS),1)
 BASELINE_RUNS := $(or $(RUNS),5)
 TORCH_RUNS := $(or $(RUNS),3)
 COMPARE_RUNS := $(or $(RUNS),3)
-# Of this tree's own repository: it may be unpacked inside another one. Only the command
-# line sets it otherwise, as a variable GIT in the environment is somebody else's.
+# The revision of this tree's own repository, since the tree may be unpacked inside another
+# one. A variable GIT of the environment is somebody else's: only the command line sets it.
 GIT := $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null))
 
-# ---- the toolkit: NVCC, then CUDA_HOME, PATH, /usr/local/cuda
+# ---- the toolkit is looked for in NVCC, CUDA_HOME, PATH and /usr/local/cuda, in this order
 
 CUDA_HOME ?=
 NVCC ?= $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) \
@@ -57,8 +58,8 @@ endif
 
 BUILD := build/$(BACKEND)
 
-# ---- what to build for: ARCH by hand ("80 90a"), else the GPUs that are here,
-# else a set that includes PTX, from which the driver compiles for any other
+# ---- what to build for: what ARCH says ("80 90a"); without it the GPUs that are here; and
+# without one a set that includes PTX, from which the driver compiles for any other
 
 ifeq ($(BACKEND),cuda)
   ifeq ($(NVCC_FOUND),)
@@ -106,7 +107,7 @@ SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
               $(NVCC) --version 2>/dev/null | sed -n 's/.*release.*\(V[0-9.]*\).*/nvcc \1/p'))
 
-# The compare tool: plain C, without any of the rest.
+# The compare tool is plain C, and needs nothing of the rest.
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
@@ -161,7 +162,7 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
 # What a suite's program is linked with beside its own object.
 SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once part_check part_check_heads parallel) \
   $(BUILD)/libkernels.a
-# The other files of a suite: its name, an underscore, what is in them.
+# The other files of a suite are named by the suite, an underscore, and what is in them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c))
 
 define SUITE_RULES
@@ -198,8 +199,8 @@ $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(SUITE_LINKS)
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
 
-# Appended to nothing: a variant's file has the same name in many an operation's
-# folder, and members of one name would replace each other.
+# The archive is removed first and then appended to: files of variants have the same names
+# in many folders, and `ar r` would let members of one name replace each other.
 $(BUILD)/libkernels.a: $(OBJECTS)
 	rm -f $@
 	$(AR) qcs $@ $^
@@ -217,7 +218,8 @@ $(BUILD)/suites/gpubench.o: CUDA_CFLAGS += \
   '-DGPUBENCH_GIT="$(GIT)"' '-DGPUBENCH_COMPILER="$(COMPILER)"'
 $(BUILD)/suites/gpubench.o: $(BUILD)/revision
 
-# Written only when its content changes, so that what depends on it is rebuilt then.
+# Such a file is written only when its content changes, and what depends on it is rebuilt
+# only then.
 define WRITE_IF_CHANGED
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(1)' > $@.new
@@ -249,9 +251,9 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 include mk/tests.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
-# cmocka: the test framework. gnuplot: the plots. patch: the planted slowdown.
+# cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch
-# The compilers of tests/test_compilers.sh, which skips those that are missing.
+# These are the compilers of tests/header/test_compilers.sh, which skips missing ones.
 # gcc-multilib would exclude the compilers for other processors, so i686 is one.
 deps-ci: PACKAGES += g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
@@ -278,5 +280,5 @@ clean:   ## remove build/ (results/ stays)
 	done
 	rm -rf build
 
-# Without those of other revisions, which races build.
+# The dependencies that compilers found, but not those of the revisions that races build.
 -include $(shell find build -path build/race -prune -o -name '*.d' -print 2>/dev/null)

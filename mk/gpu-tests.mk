@@ -1,7 +1,7 @@
 # What needs nvcc or a GPU to test.
 
-# Every GPU that the kernels are to be compiled for: one after the other, because
-# -j belongs to the compiling of each.
+# The kernels are compiled for one kind of GPU after the other, because -j belongs to the
+# compiling of each.
 MATRIX := 75 80 86 89 90a 100 120
 arch-matrix:   ## compile every kernel and link a suite for each of MATRIX="75 80 86 89 90a 100 120"
 	@built= failed=; for arch in $(MATRIX); do \

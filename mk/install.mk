@@ -5,7 +5,7 @@ MANUAL := build/gpubench-compare.1
 $(MANUAL): $(COMPARE) scripts/manual.sh gpubench.h
 	sh scripts/manual.sh $(COMPARE) $(VERSION) > $@
 
-# Through the environment: there blanks and quotes in them mean nothing.
+# They go through the environment, where blanks and quotes in them mean nothing.
 install uninstall: export PREFIX := $(PREFIX)
 install uninstall: export DESTDIR := $(DESTDIR)
 install: $(COMPARE) $(MANUAL)   ## header, compare tool, manual, pkg-config and CMake files into DESTDIR and PREFIX

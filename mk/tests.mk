@@ -19,7 +19,7 @@ SHAPE_loss := n=5 v=301
 SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
-# Its CUDA half, on a substitute for the CUDA runtime.
+# The same of its CUDA half, on a substitute for the CUDA runtime.
 CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
@@ -50,7 +50,7 @@ $(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/suites/test_moved_rows.c $(
 	  '-DSHAPE="$(SHAPE_$*)"' -pthread -o $@ $< $(wildcard suites/$*_*.c) \
 	  suites/part_check.c suites/part_check_heads.c build/cpu/libkernels.a -lcmocka -ldl -lm
 
-# The CPU's kernels, also when the backend is CUDA.
+# The tests link the CPU's kernels also when the backend is CUDA.
 ifneq ($(BACKEND),cpu)
 build/cpu/libkernels.a: FORCE
 	$(MAKE) BACKEND=cpu $@
@@ -85,16 +85,16 @@ $(SANE_TESTS:%=$(TESTS)/$(1)/test_%): $(TESTS)/$(1)/test_%: tests/kernels/test_%
 endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
-# Again with the narrower vectors.
+# The same programs again, with narrower vectors than the processor has.
 VECTOR_TESTS := attention attention_backward ffn
 
-# What must not pass where a compiler believes that there are no NaNs.
+# NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
 FAST_TESTS := fast_math suite_ceilings suite_optimizer
 FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
   $(if $(shell command -v clang),$(FAST_TESTS:%=$(TESTS)/fast-clang/test_%))
 
-# The sources of both rooms, by the name alone.
+# Sources of both rooms are found by the name alone.
 vpath test_%.c tests/kernels tests/suites
 
 $(TESTS)/fast/test_%: test_%.c build/cpu/libkernels.a
@@ -103,8 +103,8 @@ $(TESTS)/fast/test_%: test_%.c build/cpu/libkernels.a
 $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
 	$(call LINK_WITH_KERNELS,clang $(FAST_MATH))
 
-# Without the sanitizers, which handle crashes themselves: as C, as C++ (which
-# can throw), and for a system without /proc.
+# Programs that crash are built without the sanitizers, which would handle that themselves:
+# as C, as C++ (which can throw), and for a system without /proc.
 ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
 ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
 $(TESTS)/test_rows $(TESTS)/test_row_files: | $(ROWS_FIXTURES)
@@ -121,7 +121,7 @@ $(TESTS)/rows_no_proc: tests/fixtures/rows_no_proc.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(ROWS_CFLAGS) -o $@ $<
 
-# Programs whose runs are watched.
+# These programs have runs that --kernels and --trace watch.
 TRACED_PROGRAMS := $(TESTS)/traced $(TESTS)/trace
 
 $(TESTS)/traced: tests/fixtures/traced.c
@@ -197,7 +197,7 @@ $(TESTS)/racer: tests/fixtures/racer.c tests/compare/random.h
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< -lm
 
-# Their command lines, from outside.
+# These tests look at command lines from outside.
 $(TESTS)/test_sweep: | $(TESTS)/sweep
 $(TESTS)/test_options: | $(TESTS)/options
 $(TESTS)/test_devices: | $(TESTS)/cuda
@@ -230,7 +230,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 
 check: test   ## the same
 
-# Not a test: their sources come from GitHub, and a busy host has no say in a verdict.
+# This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)
 	tests/peers/host.sh $(PEERS_ROUNDS)
@@ -240,7 +240,7 @@ build/fuzz/csv: tests/compare/fuzz_csv.c $(filter-out compare/main.c,$(wildcard 
 	@mkdir -p $(@D)
 	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ -lm
 
-# Starts from rows of the baselines; what else it finds stays in build/fuzz/corpus.
+# Fuzzing starts from rows of the baselines; what it finds stays in build/fuzz/corpus.
 fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
 	@mkdir -p build/fuzz/corpus
 	for file in baselines/*/*.csv; do head -4 "$$file" > build/fuzz/corpus/$$(basename "$$file"); done
