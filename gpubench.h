@@ -6869,6 +6869,8 @@ typedef struct gpb_line {
     size_t rank; /* among the variants: which the program queued, or measured, first */
     const gpb_row *base; /* what factor is against; NULL: there is nothing to compare */
     double factor;       /* how many times as fast as base */
+    const gpb_row *previous; /* the variant in front of it, where that is not base; or NULL */
+    double step;             /* how many times as fast as previous */
     double key;          /* what --sort asks for */
     int unit, decimals;  /* of its times, the same in all its group */
 } gpb_line;
@@ -7251,19 +7253,27 @@ static void gpb_choose_rates(gpb_table *table)
 
 /* Of a group's lines, in the order of their ranks. What they are held against is
  * the first variant that has a time: where the program's first one failed, the
- * next is a better guide than nothing, and says "1x". */
+ * next is a better guide than nothing, and says "1x". Variants are often queued as
+ * the steps of one idea after the other: what each brings is seen against the one
+ * in front of it. */
 static void gpb_compare_variants(gpb_line *lines, size_t count)
 {
-    const gpb_line *base = NULL;
+    const gpb_line *base = NULL, *previous = NULL;
     size_t timed = 0, i;
     for (i = 0; i < count; i++)
         if (gpb_line_has_time(&lines[i]) && timed++ == 0)
             base = &lines[i];
-    for (i = 0; i < count && timed > 1; i++)
-        if (gpb_line_has_time(&lines[i])) {
-            lines[i].base = base->row;
-            lines[i].factor = base->median_us / lines[i].median_us;
+    for (i = 0; i < count && timed > 1; i++) {
+        if (!gpb_line_has_time(&lines[i]))
+            continue;
+        lines[i].base = base->row;
+        lines[i].factor = base->median_us / lines[i].median_us;
+        if (previous && previous != base) {
+            lines[i].previous = previous->row;
+            lines[i].step = previous->median_us / lines[i].median_us;
         }
+        previous = &lines[i];
+    }
 }
 
 /* log2 of a number above 0, bit by bit: squared, it passes 2 where the next bit
@@ -7306,13 +7316,12 @@ static double gpb_exp2(double x)
     return power;
 }
 
-/* Adds the line's factor to those of its case, mode and variant. */
-static void gpb_judge(gpb_table *table, gpb_index *index, const gpb_line *line)
+/* Adds a factor of the row, against base, to those of its case, mode and variant. */
+static void gpb_judge(gpb_table *table, gpb_index *index, const gpb_row *row,
+                      const gpb_row *base, double factor)
 {
-    const char *parts[] = {gpb_text(line->row, GPB_COLUMN_case),
-                           gpb_text(line->row, GPB_COLUMN_mode),
-                           gpb_text(line->row, GPB_COLUMN_variant),
-                           gpb_text(line->base, GPB_COLUMN_variant)};
+    const char *parts[] = {gpb_text(row, GPB_COLUMN_case), gpb_text(row, GPB_COLUMN_mode),
+                           gpb_text(row, GPB_COLUMN_variant), gpb_text(base, GPB_COLUMN_variant)};
     size_t bytes = 4 + strlen(parts[0]) + strlen(parts[1]) + strlen(parts[2]) + strlen(parts[3]);
     char *key = (char *)gpb_must(malloc(bytes));
     gpb_verdict *verdict;
@@ -7324,18 +7333,18 @@ static void gpb_judge(gpb_table *table, gpb_index *index, const gpb_line *line)
         table->verdicts =
             (gpb_verdict *)gpb_grow(table->verdicts, found, sizeof *table->verdicts);
         memset(&table->verdicts[found], 0, sizeof *table->verdicts);
-        table->verdicts[found].row = line->row;
-        table->verdicts[found].base = line->base;
+        table->verdicts[found].row = row;
+        table->verdicts[found].base = base;
         gpb_index_add(index, key, table->verdict_count++);
     }
     free(key);
     verdict = &table->verdicts[found];
     /* What the index knows is there. NOLINTNEXTLINE(*-core.NullDereference) */
-    verdict->log2_sum += gpb_log2(line->factor);
-    if (verdict->pairs == 0 || line->factor < verdict->least)
-        verdict->least = line->factor;
-    if (line->factor > verdict->most)
-        verdict->most = line->factor;
+    verdict->log2_sum += gpb_log2(factor);
+    if (verdict->pairs == 0 || factor < verdict->least)
+        verdict->least = factor;
+    if (factor > verdict->most)
+        verdict->most = factor;
     verdict->pairs++;
 }
 
@@ -7344,9 +7353,13 @@ static void gpb_judge_all(gpb_table *table)
     gpb_index index;
     size_t i;
     memset(&index, 0, sizeof index);
-    for (i = 0; i < table->count; i++)
-        if (table->lines[i].base && table->lines[i].base != table->lines[i].row)
-            gpb_judge(table, &index, &table->lines[i]);
+    for (i = 0; i < table->count; i++) {
+        const gpb_line *line = &table->lines[i];
+        if (line->base && line->base != line->row)
+            gpb_judge(table, &index, line->row, line->base, line->factor);
+        if (line->previous)
+            gpb_judge(table, &index, line->row, line->previous, line->step);
+    }
     gpb_index_free(&index);
 }
 
@@ -7369,18 +7382,19 @@ static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_m
     putc('\n', file);
 }
 
-/* A sentence for each variant of each case; a program with hundreds of them is
+/* For each variant of each case a sentence against the first, and one against the one
+ * in front of it where that is another; a program with hundreds of them is
  * read elsewhere. */
 static void gpb_print_verdicts(FILE *file, const gpb_table *table)
 {
-    enum { MOST_SENTENCES = 40 };
+    enum { MOST_SENTENCES = 80 };
     size_t i;
     if (table->verdict_count > 0)
         putc('\n', file);
     for (i = 0; i < table->verdict_count && i < MOST_SENTENCES; i++)
         gpb_print_verdict(file, &table->verdicts[i], table->many_modes);
     if (table->verdict_count > MOST_SENTENCES)
-        fprintf(file, "and %llu variants more\n",
+        fprintf(file, "and %llu more\n",
                 (unsigned long long)(table->verdict_count - MOST_SENTENCES));
 }
 

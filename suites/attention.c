@@ -16,8 +16,10 @@ static const attention_shape gpu_shapes[] = {
     {4, 16, 4096, 128, 0}, {2, 16, 8192, 64, 0}, {2, 16, 8192, 128, 0},
 };
 
+/* On the CPU each is as given, causal or full: all of the first look at the project
+ * on a machine without a GPU should be over in less than half a minute. */
 static const attention_shape cpu_shapes[] = {
-    {1, 12, 128, 64, 0}, {1, 4, 512, 64, 0}, {1, 2, 512, 128, 0},
+    {1, 12, 128, 64, 1}, {1, 4, 512, 64, 0},
 };
 
 /* ---- forward -------------------------------------------------------------- */
@@ -411,7 +413,7 @@ static void queue_defaults(suite *s)
 {
     if (!gpubench_is_cuda(s->bench)) {
         for (size_t i = 0; i < sizeof cpu_shapes / sizeof *cpu_shapes; i++)
-            queue_both(s, cpu_shapes[i]);
+            queue_passes(s, &cpu_shapes[i], 1);
         return;
     }
     for (size_t i = 0; i < SUITE_MODEL_COUNT; i++) {
