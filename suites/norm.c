@@ -16,7 +16,7 @@
 /* Batch 4, context 128 (512 rows) and batch 8, context 1024 (8192) are added
  * for the width of each model size. */
 static const norm_shape gpu_extra[] = {{32768, 2560}};
-static const norm_shape cpu_shapes[] = {{128, 768}, {128, 1600}};
+static const norm_shape cpu_shapes[] = {{128, 768}};
 
 enum { SAMPLED_ROWS = 64, SAMPLED_COLUMNS = 128 };
 
