@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-SUITES := attention block ceilings embedding ffn loss memcpy model norm optimizer
+SUITES := attention block ceilings embedding ffn loss memcpy model norm optimizer rope
 
 CC ?= cc
 CFLAGS ?= -O3

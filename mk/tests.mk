@@ -2,7 +2,7 @@
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn loss model norm \
-  optimizer part pool safetensors simd train
+  optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
