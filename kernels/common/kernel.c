@@ -19,26 +19,28 @@ typedef struct dtype_row {
     size_t bytes;
 } dtype_row;
 
-static const dtype_row dtype_rows[KERNEL_DTYPE_COUNT] = {
-    [KERNEL_F32] = {"f32", 4},   [KERNEL_TF32] = {"tf32", 4}, [KERNEL_F16] = {"f16", 2},
-    [KERNEL_BF16] = {"bf16", 2}, [KERNEL_U8] = {"u8", 1},
-};
-
-/* An unknown dtype has 0 bytes and a name that nobody mistakes for one. */
-static const dtype_row *find_dtype(kernel_dtype dtype)
+/* An unknown dtype has 0 bytes and a name that nobody mistakes for one. A switch,
+ * because a table would give a new dtype an empty row and say nothing. */
+static dtype_row find_dtype(kernel_dtype dtype)
 {
-    static const dtype_row unknown = {"unknown", 0};
-    return (unsigned)dtype < KERNEL_DTYPE_COUNT ? &dtype_rows[dtype] : &unknown;
+    switch (dtype) {
+    case KERNEL_F32: return (dtype_row){"f32", 4};
+    case KERNEL_TF32: return (dtype_row){"tf32", 4};
+    case KERNEL_F16: return (dtype_row){"f16", 2};
+    case KERNEL_BF16: return (dtype_row){"bf16", 2};
+    case KERNEL_U8: return (dtype_row){"u8", 1};
+    }
+    return (dtype_row){"unknown", 0};
 }
 
 size_t kernel_dtype_bytes(kernel_dtype dtype)
 {
-    return find_dtype(dtype)->bytes;
+    return find_dtype(dtype).bytes;
 }
 
 const char *kernel_dtype_name(kernel_dtype dtype)
 {
-    return find_dtype(dtype)->name;
+    return find_dtype(dtype).name;
 }
 
 /* The text lives until the thread asks for the next one. */

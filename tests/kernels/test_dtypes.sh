@@ -18,7 +18,7 @@ check $? "without a new dtype it compiles"
 
 sed 's/^    KERNEL_U8$/    KERNEL_U8,\n    KERNEL_F8/; s/= KERNEL_U8 + 1/= KERNEL_F8 + 1/' \
     kernels/common/kernel.h > "$work/kernels/common/kernel.h"
-for file in kernels/common/convert.c kernels/linear/linear.c kernels/norm/norm.c \
+for file in kernels/common/convert.c kernels/common/kernel.c kernels/linear/linear.c kernels/norm/norm.c \
     kernels/embedding/embedding.c kernels/optimizer/optimizer.c suites/suite.c; do
     compile "$file" | grep -q KERNEL_F8
     check $? "$file does not compile with a dtype that it does not know"
