@@ -166,10 +166,12 @@ RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once part_check part_check_heads parallel) \
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel) \
   $(BUILD)/libkernels.a
 # The other files of a suite are named by the suite, an underscore, and what is in them.
-SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c))
+# Suites whose parts are checked one by one share what checks them.
+SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c) \
+  $(if $(filter block model,$(1)),suites/part_check.c suites/part_check_heads.c))
 
 define SUITE_RULES
 compile-$(1):

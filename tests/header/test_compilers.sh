@@ -44,8 +44,9 @@ header() {
 }
 
 # What the attention suite is linked with; `all` builds the others' kernels too.
-attention="kernels/common/kernel.o kernels/attention/attention.o kernels/attention/backward.o
-           kernels/common/convert.o kernels/common/random.o"
+attention=$(for file in kernels/common/*.c kernels/attention/*.c kernels/linear/*.c; do
+    printf '%s ' "${file%.c}.o"
+done)
 all=$(for file in kernels/*/*.c; do printf '%s ' "${file%.c}.o"; done)
 
 # suite NAME "OBJECTS" COMPILER FLAGS...: by the Makefile, with its own flags.
