@@ -117,8 +117,9 @@ static void take(const model_shape *s, kernel_dtype dtype, int64_t index,
     parameters_tensor t = model_tensor_at(s, index);
     size_t element = kernel_dtype_bytes(model_storage(dtype));
     char *place = (char *)values + (size_t)model_tensor_offset(s, index) * element;
-    memcpy(place, found->data, found->bytes);
-    memset(place + found->bytes, 0, (size_t)parameters_elements(&t) * element - found->bytes);
+    size_t bytes = (size_t)found->bytes; /* of a file that is in memory */
+    memcpy(place, found->data, bytes);
+    memset(place + bytes, 0, (size_t)parameters_elements(&t) * element - bytes);
 }
 
 /* A tied model's head may be in the file a second time, if it is the table. */
@@ -129,7 +130,7 @@ static const char *check_rest(const model_shape *s, const safetensors_file *file
     const safetensors_tensor *table = safetensors_find(file, "token_embedding");
     const safetensors_tensor *head = s->tied ? safetensors_find(file, head_name) : NULL;
     *name = head_name;
-    if (head && (difference(head, table) || memcmp(head->data, table->data, table->bytes)))
+    if (head && (difference(head, table) || memcmp(head->data, table->data, (size_t)table->bytes)))
         return "is not the token table, to which the model's head is tied";
     if (file->count == wanted + (head != NULL)) return NULL;
     *name = "";

@@ -75,7 +75,8 @@ static int run_zeroed(const void *args, void *workspace, void *state, kernel_str
 {
     const model_args *a = args;
     model_plan plan = model_plan_of(a);
-    memset(model_memory(a, &plan, MODEL_GRADIENTS), 0, plan.bytes[MODEL_GRADIENTS]);
+    memset(model_memory(a, &plan, MODEL_GRADIENTS), 0,
+           (size_t)plan.bytes[MODEL_GRADIENTS]);
     return run_best(args, workspace, state, stream);
 }
 

@@ -115,7 +115,7 @@ class Measuring(unittest.TestCase):
         for column in COLUMNS:
             if column not in ("flops", "tflop_per_s", "energy_mj", "compute_capability",
                               "memory_bytes", "power_limit_w", "driver", "cuda_runtime",
-                              "host_us", "pci", "counters"):
+                              "host_us", "pci", "counters", "runs_on"):
                 self.assertNotEqual(row[column], "", column)
         self.assertEqual((row["schema"], row["status"], row["run"], row["order"],
                           row["campaign"], row["backend"], row["mode"], row["batch"]),
