@@ -135,7 +135,8 @@ static struct {
     uint64_t begun_ns, ended_ns;
     uint64_t origin_ns; /* of the timeline: when its first case began */
     FILE *table, *csv, *trace;
-    int cases, first_event; /* written to the timeline */
+    int cases;       /* whose runs were watched to the end */
+    int first_event; /* of the timeline: no comma in front */
     const char *on_gpu;     /* the library that watches; NULL: the host's clock */
 } gpt;
 
@@ -498,7 +499,10 @@ static int gpt_look_up(const char *symbol, void *function)
     return address != NULL;
 }
 
-/* The library of the same major version as the headers: records grow with it. */
+/* The library of the same major version as the headers: records grow with it. A variable,
+ * so that a test can ask for one that is nowhere. */
+static int gpt_cupti_major = CUDART_VERSION / 1000;
+
 static void *gpt_load_cupti(void)
 {
     static const char *const folders[] = {"", "/usr/local/cuda/lib64/",
@@ -510,11 +514,11 @@ static void *gpt_load_cupti(void)
     for (i = 0; i < sizeof variables / sizeof variables[0] && !library; i++)
         if (getenv(variables[i])) {
             snprintf(path, sizeof path, "%s/lib64/libcupti.so.%d", getenv(variables[i]),
-                     CUDART_VERSION / 1000);
+                     gpt_cupti_major);
             library = dlopen(path, RTLD_NOW);
         }
     for (i = 0; i < sizeof folders / sizeof folders[0] && !library; i++) {
-        snprintf(path, sizeof path, "%slibcupti.so.%d", folders[i], CUDART_VERSION / 1000);
+        snprintf(path, sizeof path, "%slibcupti.so.%d", folders[i], gpt_cupti_major);
         library = dlopen(path, RTLD_NOW);
     }
     return library;
@@ -1288,6 +1292,7 @@ static int gpt_open_file(const gpubench *bench, const char *option, FILE **file)
     return *file ? 0 : 2;
 }
 
+/* Of no case there is nothing to tell: a file that was there before stays. */
 static int gpt_close_file(const gpubench *bench, const char *option, FILE **file)
 {
     const char *path = gpubench_given(bench, option);
@@ -1299,9 +1304,10 @@ static int gpt_close_file(const gpubench *bench, const char *option, FILE **file
     failed |= fclose(*file) != 0;
     *file = NULL;
     gpt_partial(partial, sizeof partial, path);
-    if (!failed && rename(partial, path) == 0)
+    if (!failed && gpt.cases > 0 && rename(partial, path) == 0)
         return 0;
-    gpt_complain(option, path, strerror(errno));
+    if (failed || gpt.cases > 0)
+        gpt_complain(option, path, strerror(errno));
     (void)unlink(partial);
     return 2;
 }
@@ -1320,6 +1326,7 @@ static int gpt_open(gpubench *bench)
         gpt_complain(gpt_option(bench), NULL, why);
         return 2;
     }
+    gpt.cases = 0;
     gpt.table = gpubench_given(bench, "--kernels") ? stdout : NULL;
     if (gpt_open_file(bench, "--kernels-csv", &gpt.csv) != 0 ||
         gpt_open_file(bench, "--trace", &gpt.trace) != 0)
@@ -1374,6 +1381,7 @@ static int gpt_end(gpubench *bench, const gpubench_case *one, int code)
         gpt_write_group(bench, one, &summary, &summary.groups[i]);
     if (gpt.trace)
         gpt_write_timeline(bench, one);
+    gpt.cases++;
     gpt_free_summary(&summary);
     return 0;
 }

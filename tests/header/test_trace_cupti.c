@@ -189,9 +189,11 @@ static void a_refusal_is_said_with_its_reason(void **state)
 {
     (void)state;
     kernels_csv = csv_path;
+    assert_int_equal(watch(), 0);
     setenv("FAKE_CUPTI", "denied", 1);
     assert_int_equal(watch(), 2);
     unsetenv("FAKE_CUPTI");
+    assert_holds(contents(csv_path), ",kernel,"); /* of the run before */
     kernels_csv = NULL;
 }
 
@@ -202,21 +204,30 @@ static void lost_records_are_no_summary(void **state)
     setenv("FAKE_CUPTI", "drops", 1);
     assert_int_equal(watch(), 2);
     unsetenv("FAKE_CUPTI");
-    assert_null(strstr(contents(csv_path), ",kernel,"));
+    assert_holds(contents(csv_path), ",kernel,"); /* of the run before */
+    assert_int_equal(unlink(csv_path), 0);
+    setenv("FAKE_CUPTI", "drops", 1);
+    assert_int_equal(watch(), 2);
+    unsetenv("FAKE_CUPTI");
+    assert_int_equal(access(csv_path, F_OK), -1);
     assert_int_equal(watch(), 0);
     kernels_csv = NULL;
 }
 
+/* Nothing is watched, and the file of before is left alone. */
 static void a_missing_library_is_said(void **state)
 {
-    char *home = getenv("CUDA_HOME");
+    int major = gpt_cupti_major;
     (void)state;
     kernels_csv = csv_path;
-    setenv("CUDA_HOME", folder, 1);
-    if (!gpt_load_cupti()) { /* else this machine has the real one */
-        assert_int_equal(watch(), 2);
-    }
-    setenv("CUDA_HOME", home, 1);
+    assert_int_equal(watch(), 0);
+    gpt_cupti_major = 999;
+    assert_string_equal(gpt_open_cupti(), "libcupti is not found (LD_LIBRARY_PATH or CUDA_HOME "
+                                          "names its folder)");
+    assert_int_equal(watch(), 2);
+    assert_holds(contents(csv_path), ",kernel,");
+    gpt_cupti_major = major;
+    assert_int_equal(watch(), 0);
     kernels_csv = NULL;
 }
 
