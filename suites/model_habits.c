@@ -22,6 +22,11 @@ static int build(suite_case *c, gpubench *bench)
     return code;
 }
 
+static int verify(suite_case *c, gpubench *bench)
+{
+    return model_verify_steps(c, bench, ((const habit_operation *)c->operation)->steps);
+}
+
 static void queue_habit(suite *s, const named_shape *n, kernel_dtype dtype,
                         const model_habit *habit, habit_operation *shared)
 {
@@ -32,7 +37,7 @@ static void queue_habit(suite *s, const named_shape *n, kernel_dtype dtype,
     snprintf(params, sizeof params, "habit=%s steps=%d %s", habit->name, habit->steps, shape);
     *shared = (habit_operation){{.name = "model.habit", .cpu = &habit->table,
                                  .cuda = &habit->table, .args_bytes = sizeof args,
-                                 .build = build, .verify = model_verify},
+                                 .build = build, .verify = verify},
                                 habit->steps};
     suite_queue(s, &shared->operation, dtype, params, &args,
                 steps * model_bytes(&n->shape, dtype, MODEL_STEP),
