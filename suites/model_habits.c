@@ -31,7 +31,7 @@ static int verify(suite_case *c, gpubench *bench)
 {
     const model_habit *habit = habit_of(c);
     if (habit->idle_us && c->state) gpubench_counter(bench, "idle_us", habit->idle_us(c->state));
-    return model_verify(c, bench);
+    return model_verify_steps(c, bench, habit->steps);
 }
 
 static void queue_habit(suite *s, const named_shape *n, kernel_dtype dtype,
