@@ -18,8 +18,10 @@ void model_check_tables(part_checker *c, const model_args *a, const embedding_ba
 /* The norm of all gradients, and the scale that follows. */
 void model_check_clip(part_checker *c, const optimizer_clip_args *clip);
 
-/* The moments as any number of steps with the same gradient leave them; then a
- * step that moves the parameters, run once on a table's `best`. */
-void model_check_adamw(part_checker *c, const model_args *a, const optimizer_adamw_args *step);
+/* The moments, by what holds of any gradients; then one more step, now with a learning
+ * rate, on the very gradients that it had: gradients of two runs may differ, as atomic
+ * additions come in any order, so nothing is concluded from one run for another. */
+void model_check_adamw(part_checker *c, const suite_case *of, int steps,
+                       const optimizer_adamw_args *step);
 
 #endif

@@ -41,6 +41,9 @@ kernel_table model_suite_table(const gpubench *bench);
 int model_build(suite_case *c, gpubench *bench);
 int model_verify(suite_case *c, gpubench *bench);
 
+/* The same of a case whose run is so many steps. */
+int model_verify_steps(suite_case *c, gpubench *bench, int steps);
+
 /* ---- --checkpoint and --gradients (model_files.c) ---------------------------------- */
 
 extern const char *model_checkpoint_path, *model_gradients_path; /* NULL: not wanted */

@@ -54,9 +54,11 @@ static int run_and_spoil(const void *args, void *workspace, void *state, kernel_
     return code;
 }
 
-/* A step of f32, spoiled where at is not negative. */
-static void expect(model_shape shape, model_buffer buffer, int64_t at, float value,
-                   const char *verdict)
+/* Measures a step of f32 as a variant does it that is `best` but for run. */
+static void expect_of(model_shape shape,
+                      int (*run)(const void *args, void *workspace, void *state,
+                                 kernel_stream stream),
+                      const char *verdict)
 {
     suite s = open_quick_suite();
     kernel_variant variant = *kernel_find(&model_cpu, "best");
@@ -65,13 +67,20 @@ static void expect(model_shape shape, model_buffer buffer, int64_t at, float val
                                  .args_bytes = sizeof(model_args), .build = model_build,
                                  .verify = model_verify};
     model_args args = model_args_of(&shape, KERNEL_F32, MODEL_STEP);
-    spoil.run = variant.run;
+    if (run) variant.run = run;
+    suite_queue(&s, &operation, KERNEL_F32, "", &args, 1, 1);
+    assert_verdict(&s, verdict);
+}
+
+/* Spoiled where at is not negative. */
+static void expect(model_shape shape, model_buffer buffer, int64_t at, float value,
+                   const char *verdict)
+{
+    spoil.run = kernel_find(&model_cpu, "best")->run;
     spoil.buffer = buffer;
     spoil.at = at;
     spoil.value = value;
-    if (at >= 0) variant.run = run_and_spoil;
-    suite_queue(&s, &operation, KERNEL_F32, "", &args, 1, 1);
-    assert_verdict(&s, verdict);
+    expect_of(shape, at >= 0 ? run_and_spoil : NULL, verdict);
 }
 
 static void test_untouched(void **unused)
@@ -121,12 +130,76 @@ static void test_not_written(void **unused)
     expect(untied, MODEL_LAST_GRADIENT, 24 * 8 + 5, poison, "mismatch");
 }
 
+/* Each run weighs the rows' losses as no other does, so that its gradients are its own,
+ * as those are whose sums are added up in any order. */
+static int run_with_own_gradients(const void *args, void *workspace, void *state,
+                                  kernel_stream stream)
+{
+    static int runs;
+    const model_args *a = args;
+    model_plan plan = model_plan_of(a);
+    float *weights = model_memory(a, &plan, MODEL_ROW_WEIGHTS);
+    runs++;
+    for (int64_t i = 0; i < model_rows(&a->shape); i++)
+        weights[i] = (1 + 0.01f * (float)(runs * (i + 1) % 7)) / (float)model_rows(&a->shape);
+    return kernel_find(&model_cpu, "best")->run(args, workspace, state, stream);
+}
+
+static void test_gradients_differ_between_runs(void **unused)
+{
+    (void)unused;
+    expect_of(untied, run_with_own_gradients, "ok");
+    expect_of(tied, run_with_own_gradients, "ok");
+}
+
+/* All but AdamW. */
+static int run_without_adamw(const void *args, void *workspace, void *state,
+                             kernel_stream stream)
+{
+    const kernel_variant *best = kernel_find(&model_cpu, "best");
+    model_args a = *(const model_args *)args;
+    void *own = NULL;
+    (void)state;
+    a.components &= ~(1u << MODEL_ADAMW);
+    int code = best->prepare(&a, &own);
+    if (code == 0) code = best->run(&a, workspace, own, stream);
+    best->release(own);
+    return code;
+}
+
+static void test_update_left_out(void **unused)
+{
+    (void)unused;
+    expect_of(untied, run_without_adamw, "mismatch");
+}
+
+/* Moments that a run of several steps left: only what holds of any gradients. */
+static void test_moments_of_no_gradients(void **unused)
+{
+    const optimizer_adamw settings = {0, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
+    double bad[3] = {0, 1.2, 1}, negative[3] = {0, 0, -1e-3}, good[3] = {0, 1.16, 1};
+    suite s = open_quick_suite();
+    part_checker c = {.bench = s.bench, .dtype = KERNEL_F32};
+    (void)unused;
+    check_moments(&c, &settings, &(tensor_look){1, good, good + 1, good + 2});
+    assert_int_equal(c.code, 0);
+    check_moments(&c, &settings, &(tensor_look){1, negative, negative + 1, negative + 2});
+    assert_int_equal(c.code, GPUBENCH_MISMATCH);
+    c.code = 0;
+    check_moments(&c, &settings, &(tensor_look){1, bad, bad + 1, bad + 2});
+    assert_int_equal(c.code, GPUBENCH_MISMATCH);
+    suite_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_untouched),      cmocka_unit_test(test_every_buffer),
         cmocka_unit_test(test_every_result),   cmocka_unit_test(test_every_gradient),
         cmocka_unit_test(test_padding_logit),  cmocka_unit_test(test_not_written),
+        cmocka_unit_test(test_gradients_differ_between_runs),
+        cmocka_unit_test(test_update_left_out),
+        cmocka_unit_test(test_moments_of_no_gradients),
     };
     return cmocka_run_group_tests_name("suite_model", tests, NULL, NULL);
 }
