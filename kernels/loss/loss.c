@@ -302,29 +302,27 @@ static int run_fused_one_pass(const void *args, void *workspace, void *state, ke
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick by target",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward},
-    {.name = "fused", .note = "online softmax, logits read once", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "online softmax, logits read once", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_fused_forward},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive_backward},
     {.name = "fused", .note = "from the saved lse in one read and one write",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_backward},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_backward},
 };
 
 static const kernel_variant forward_backward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick, then the gradient",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward_backward},
     {.name = "fused_one_pass", .note = "loss and gradient of a row while it is in cache",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
 };
 
 const kernel_table loss_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

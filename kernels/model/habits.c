@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "../common/element.h"
+
 /* ---- ways ------------------------------------------------------------------------------ */
 
 static model_way_cpu adamw_per_tensor(void)
@@ -82,31 +84,29 @@ static int run_zeroed(const void *args, void *workspace, void *state, kernel_str
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant optimizer_rows[] = {
-    {.name = "per_tensor", .note = "an operation and a tensor at a time", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "an operation and a tensor at a time", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = per_tensor_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_per_tensor},
-    {.name = "fused", .note = "one pass", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "one pass", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
 };
 
 static const kernel_variant zero_rows[] = {
-    {.name = "memset", .note = "gradients set to zero before each step", .dtypes = CPU_DTYPES,
+    {.name = "memset", .note = "gradients set to zero before each step", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_zeroed},
     {.name = "overwritten", .note = "gradients written by what makes them",
-     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .dtypes = ELEMENT_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
 };
 
 static const kernel_variant attention_rows[] = {
-    {.name = "naive", .note = "a head's scores in memory", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "a head's scores in memory", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = naive_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_naive},
-    {.name = "tiled", .note = "online softmax over tiles", .dtypes = CPU_DTYPES,
+    {.name = "tiled", .note = "online softmax over tiles", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
 };

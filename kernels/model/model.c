@@ -178,25 +178,23 @@ static int run_threads(const void *args, void *workspace, void *state, kernel_st
     return model_run_cpu(args, &threads_way, workspace, state);
 }
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 /* Not deterministic: a step changes what it starts from. */
 static const kernel_variant rows[] = {
-    {.name = "unfused", .note = "the simplest of every operation", .dtypes = CPU_DTYPES,
+    {.name = "unfused", .note = "the simplest of every operation", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = unfused_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_unfused},
-    {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
+    {.name = "best", .note = "the best of every operation", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
-    {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "best with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = simd_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = threads_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
-     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .dtypes = ELEMENT_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
 };
 

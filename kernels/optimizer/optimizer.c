@@ -479,17 +479,8 @@ static int run_clip_norm_fused(const void *args, void *workspace, void *state,
 
 static void scale_gradient(const optimizer_clip_args *a, const optimizer_tensor *t)
 {
-    uint16_t *halves = t->gradient;
-    switch (a->dtype) {
-    case KERNEL_F32:
-    case KERNEL_TF32: multiply(t->count, *a->scale, t->gradient); break;
-    case KERNEL_BF16:
-        for (int64_t j = 0; j < t->count; j++)
-            halves[j] = kernel_bf16_from_f32(*a->scale * kernel_bf16_to_f32(halves[j]));
-        break;
-    case KERNEL_F16:
-    case KERNEL_U8: break; /* check() refuses them */
-    }
+    for (int64_t j = 0; j < t->count; j++)
+        element_set(t->gradient, a->dtype, j, *a->scale * element_get(t->gradient, a->dtype, j));
 }
 
 static int run_clip_scale(const void *args, void *workspace, void *state, kernel_stream stream)
@@ -503,34 +494,32 @@ static int run_clip_scale(const void *args, void *workspace, void *state, kernel
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const char one_pass_an_operation[] = "one pass over the tensor for each operation";
 static const char one_pass[] = "one pass, everything in registers";
 
 static const kernel_variant adamw_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = adamw_workspace, .run = run_adamw_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_adamw_fused},
 };
 
 static const kernel_variant sgd_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = sgd_workspace, .run = run_sgd_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_sgd_fused},
 };
 
 static const kernel_variant clip_norm_rows[] = {
-    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_per_tensor},
-    {.name = "fused", .note = "sixteen chains of additions", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "sixteen chains of additions", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_fused},
 };
 
 static const kernel_variant clip_scale_rows[] = {
-    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_scale},
 };
 
