@@ -47,6 +47,8 @@ static const kernel_variant *variant_of(const model_op *op, const model_way_cpu 
     case MODEL_OP_LOSS: return kernel_find(&loss_forward_cpu, way->loss);
     case MODEL_OP_LOSS_GRADIENT:
         return kernel_find(&loss_forward_backward_cpu, way->loss_gradient);
+    case MODEL_OP_SCALE_LOSS: return &optimizer_scale_loss_cpu.rows[0];
+    case MODEL_OP_UNSCALE: return &optimizer_unscale_cpu.rows[0];
     case MODEL_OP_CLIP: return kernel_find(&optimizer_clip_norm_cpu, way->clip);
     case MODEL_OP_ADAMW: return kernel_find(&optimizer_adamw_cpu, way->adamw);
     case MODEL_OP_PART:

@@ -38,7 +38,7 @@ int64_t optimizer_elements(const optimizer_list *list)
     return sum;
 }
 
-/* Parameter and gradient as a step touches them: f32 8 + 4; bf16 the same 12:
+/* Parameter and gradient as a step touches them: f32 8 + 4; a half the same 12:
  * the master's 8, a gradient and a parameter of 2. */
 enum { STEP_BYTES = 12, MOMENT_BYTES = 8 };
 
@@ -149,6 +149,16 @@ static adamw_factors factors_of(const optimizer_adamw *s)
         .root = (float)(1 / sqrt(1 - pow(beta2, (double)s->step))),
         .epsilon = s->epsilon,
     };
+}
+
+/* The same of the step that a loss scale's count says. */
+static adamw_factors factors_for(const optimizer_adamw_args *a)
+{
+    adamw_factors factors = factors_of(&a->settings);
+    if (!a->scaler) return factors;
+    factors.rate = a->settings.learning_rate * a->scaler->correction1;
+    factors.root = a->scaler->correction2;
+    return factors;
 }
 
 static int check(const optimizer_list *list, kernel_dtype dtype)
@@ -283,7 +293,8 @@ static int run_adamw_fused(const void *args, void *workspace, void *state, kerne
     const optimizer_adamw_args *a = args;
     (void)workspace, (void)state, (void)stream;
     if (check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    adamw_factors factors = factors_of(&a->settings);
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    adamw_factors factors = factors_for(a);
     step_list(&a->list, a->dtype, a->gradient_scale, &factors, adamw_fused);
     return KERNEL_OK;
 }
@@ -393,7 +404,8 @@ static int run_adamw_per_tensor(const void *args, void *workspace, void *state,
     const optimizer_adamw_args *a = args;
     (void)state, (void)stream;
     if (check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    adamw_factors factors = factors_of(&a->settings);
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    adamw_factors factors = factors_for(a);
     for (int64_t i = 0; i < a->list.count; i++)
         adamw_tensor(a, &a->list.tensors[i], &factors, workspace);
     return KERNEL_OK;

@@ -360,7 +360,7 @@ static void check_adamw(const kernel_variant *variant, kernel_dtype dtype, const
     flat f;
     open_flat(&f, dtype);
     oracle o = open_oracle(&f);
-    optimizer_adamw_args args = {f.list, dtype, large, scale};
+    optimizer_adamw_args args = {f.list, dtype, large, scale, NULL};
     for (int t = 1; t <= LIST_STEPS; t++) {
         args.settings.step = t;
         assert_int_equal(run_variant(variant, &args), KERNEL_OK);
@@ -422,7 +422,7 @@ static void test_adamw_variants_of_a_scalar(void **unused)
     for (size_t i = 0; i < optimizer_adamw_cpu.count; i++) {
         float parameter = start, gradient, first = 0, second = 0;
         const optimizer_tensor tensor = {1, &parameter, &gradient, NULL, &first, &second};
-        optimizer_adamw_args args = {{&tensor, 1}, KERNEL_F32, large, NULL};
+        optimizer_adamw_args args = {{&tensor, 1}, KERNEL_F32, large, NULL, NULL};
         for (int t = 0; t < STEPS; t++) {
             gradient = gradients[t];
             args.settings.step = t + 1;
@@ -502,9 +502,9 @@ static void test_bad_arguments(void **unused)
     optimizer_adamw first_step = large;
     (void)unused;
     first_step.step = 1;
-    const optimizer_adamw_args adamw[] = {{list, KERNEL_U8, first_step, NULL},
-                                          {none, KERNEL_F32, first_step, NULL},
-                                          {list, KERNEL_F32, large, NULL}};
+    const optimizer_adamw_args adamw[] = {{list, KERNEL_U8, first_step, NULL, NULL},
+                                          {none, KERNEL_F32, first_step, NULL, NULL},
+                                          {list, KERNEL_F32, large, NULL, NULL}};
     for (size_t v = 0; v < optimizer_adamw_cpu.count; v++)
         for (int i = 0; i < 3; i++)
             assert_int_equal(optimizer_adamw_cpu.rows[v].run(&adamw[i], NULL, NULL, NULL),
