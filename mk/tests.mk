@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn loss model norm \
+KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
@@ -67,7 +67,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := pool simd attention attention_backward ffn
+SANE_TESTS := loader pool simd attention attention_backward ffn
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)

@@ -5,14 +5,15 @@
  * 1. optimizer   AdamW as an operation at a time and tensor, or as one pass
  * 2. zero        gradients set to zero before the step, or just overwritten
  * 3. attention   a head's scores in memory, or in tiles
+ * 4. inputs, loader   habit_inputs.c
  *
  * Bound by the products, as the step is; what differs is bound by memory.
  */
-#include "run.h"
+#include "habits.h"
 
 #include <string.h>
 
-#include "../common/element.h"
+#include "run.h"
 
 /* ---- ways ------------------------------------------------------------------------------ */
 
@@ -32,12 +33,12 @@ static part_way_cpu naive_attention_parts(void)
 
 /* ---- variants' functions ------------------------------------------------------------------ */
 
-static size_t best_workspace(const void *args)
+size_t model_habit_workspace_cpu(const void *args)
 {
     return model_workspace_bytes_cpu(args, &model_best_way_cpu);
 }
 
-static int run_best(const void *args, void *workspace, void *state, kernel_stream stream)
+int model_habit_best_cpu(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)stream;
     return model_run_cpu(args, &model_best_way_cpu, workspace, state);
@@ -79,42 +80,48 @@ static int run_zeroed(const void *args, void *workspace, void *state, kernel_str
     model_plan plan = model_plan_of(a);
     memset(model_memory(a, &plan, MODEL_GRADIENTS), 0,
            (size_t)plan.bytes[MODEL_GRADIENTS]);
-    return run_best(args, workspace, state, stream);
+    return model_habit_best_cpu(args, workspace, state, stream);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
 static const kernel_variant optimizer_rows[] = {
-    {.name = "per_tensor", .note = "an operation and a tensor at a time", .dtypes = ELEMENT_DTYPES,
+    {.name = "per_tensor", .note = "an operation and a tensor at a time", .dtypes = MODEL_HABIT_DTYPES_CPU,
      .workspace_bytes = per_tensor_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_per_tensor},
-    {.name = "fused", .note = "one pass", .dtypes = ELEMENT_DTYPES,
-     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_best},
+    {.name = "fused", .note = "one pass", .dtypes = MODEL_HABIT_DTYPES_CPU,
+     .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
 static const kernel_variant zero_rows[] = {
-    {.name = "memset", .note = "gradients set to zero before each step", .dtypes = ELEMENT_DTYPES,
-     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+    {.name = "memset", .note = "gradients set to zero before each step", .dtypes = MODEL_HABIT_DTYPES_CPU,
+     .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_zeroed},
     {.name = "overwritten", .note = "gradients written by what makes them",
-     .dtypes = ELEMENT_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_best},
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
 static const kernel_variant attention_rows[] = {
-    {.name = "naive", .note = "a head's scores in memory", .dtypes = ELEMENT_DTYPES,
+    {.name = "naive", .note = "a head's scores in memory", .dtypes = MODEL_HABIT_DTYPES_CPU,
      .workspace_bytes = naive_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_naive},
-    {.name = "tiled", .note = "online softmax over tiles", .dtypes = ELEMENT_DTYPES,
-     .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_best},
+    {.name = "tiled", .note = "online softmax over tiles", .dtypes = MODEL_HABIT_DTYPES_CPU,
+     .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
 #define TABLE(rows) {rows, sizeof rows / sizeof *rows}
 
-const model_habit model_habits_cpu[MODEL_HABITS_CPU] = {
-    {"optimizer", 1, TABLE(optimizer_rows)},
-    {"zero", 1, TABLE(zero_rows)},
-    {"attention", 1, TABLE(attention_rows)},
+const model_habit model_habits_cpu[] = {
+    MODEL_HABIT(optimizer, 1, 0, TABLE(optimizer_rows), NULL),
+    MODEL_HABIT(zero, 1, 0, TABLE(zero_rows), NULL),
+    MODEL_HABIT(attention, 1, 0, TABLE(attention_rows), NULL),
+    MODEL_HABIT(inputs, 20, 0, TABLE(model_inputs_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 8, 5, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 8, 20, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 8, 50, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
 };
+
+const int model_habits_cpu_count = sizeof model_habits_cpu / sizeof *model_habits_cpu;

@@ -13,8 +13,7 @@
  * zero        Gradients set to zero before the step, or just overwritten: one more pass
  *             over their memory.
  * attention   Scores in memory (naive), never in memory (tiled), on tensor cores (best).
- * inputs      Each step's tokens made in pageable or page-locked memory and copied in the
- *             step, or there already.
+ * inputs, loader   habit_inputs.cu
  */
 #include "habits.cuh"
 #include "model.cuh"
@@ -209,12 +208,6 @@ const kernel_variant LOSS[] = {
     steps_row<true, STEPS>("graph_every_100", "from a graph, after the last of 100 steps"),
 };
 
-const kernel_variant INPUTS[] = {
-    model_inputs_row(false),
-    model_inputs_row(true),
-    row<as_best>("resident", "tokens are on the device already"),
-};
-
 template <int N>
 constexpr kernel_table table_of(const kernel_variant (&rows)[N])
 {
@@ -224,9 +217,17 @@ constexpr kernel_table table_of(const kernel_variant (&rows)[N])
 } // namespace
 
 extern "C" {
-const model_habit model_habits_cuda[MODEL_HABITS_CUDA] = {
-    {"optimizer", 1, table_of(OPTIMIZER)}, {"norm", 1, table_of(NORM)},
-    {"loss", STEPS, table_of(LOSS)},       {"zero", 1, table_of(ZERO)},
-    {"attention", 1, table_of(ATTENTION)}, {"inputs", 1, table_of(INPUTS)},
+const model_habit model_habits_cuda[] = {
+    MODEL_HABIT(optimizer, 1, 0, table_of(OPTIMIZER), nullptr),
+    MODEL_HABIT(norm, 1, 0, table_of(NORM), nullptr),
+    MODEL_HABIT(loss, STEPS, 0, table_of(LOSS), nullptr),
+    MODEL_HABIT(zero, 1, 0, table_of(ZERO), nullptr),
+    MODEL_HABIT(attention, 1, 0, table_of(ATTENTION), nullptr),
+    MODEL_HABIT(inputs, 20, 0, table_of(model_inputs_rows), model_inputs_idle),
+    MODEL_HABIT(loader, 8, 5, table_of(model_loader_rows), model_inputs_idle),
+    MODEL_HABIT(loader, 8, 20, table_of(model_loader_rows), model_inputs_idle),
+    MODEL_HABIT(loader, 8, 50, table_of(model_loader_rows), model_inputs_idle),
 };
+
+const int model_habits_cuda_count = sizeof model_habits_cuda / sizeof *model_habits_cuda;
 }

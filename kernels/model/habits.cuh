@@ -4,6 +4,7 @@
 #ifndef MODEL_HABITS_CUH
 #define MODEL_HABITS_CUH
 
+#include "habit_why.h"
 #include "model.h"
 
 constexpr unsigned MODEL_HABIT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) |
@@ -14,7 +15,8 @@ constexpr unsigned MODEL_HABIT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) |
 /* habit_norm.cu */
 kernel_variant model_norm_to_host_row();
 
-/* habit_inputs.cu */
-kernel_variant model_inputs_row(bool is_pinned);
+/* habit_inputs.cu; the idle time of either's state */
+extern const kernel_variant model_inputs_rows[5], model_loader_rows[5];
+double model_inputs_idle(const void *state);
 
 #endif

@@ -126,6 +126,7 @@ typedef struct model_args {
     optimizer_adamw settings;
     float max_norm; /* of the gradients, beyond which they are scaled down */
     optimizer_scaling scaling; /* of f16's loss */
+    const struct model_habit *habit; /* that is measured, or NULL */
     const model_watch *watch; /* or NULL */
 } model_args;
 
@@ -320,17 +321,21 @@ extern const kernel_table model_cpu;
 extern const kernel_table model_cuda;
 
 /* What a habit costs: variants of a whole step (MODEL_STEP, all components) that leave
- * the same behind and differ in the habit. Each run is `steps` steps. */
+ * the same behind and differ in the habit, the better one last. Their args name the habit.
+ * Each run is `steps` steps. */
 typedef struct model_habit {
-    const char *name;
+    const char *name, *why; /* a sentence: habit_why.h */
     int steps;
+    int batch_ms; /* of a loader: how long it takes for a batch; else 0 */
     kernel_table table;
+    double (*idle_us)(const void *state); /* of the last run, a step: how long the device had
+                                             no input; NULL: not known */
 } model_habit;
 
-enum { MODEL_HABITS_CPU = 3, MODEL_HABITS_CUDA = 6 };
+enum { MODEL_MOST_HABITS = 32 };
 
-extern const model_habit model_habits_cpu[MODEL_HABITS_CPU];
-extern const model_habit model_habits_cuda[MODEL_HABITS_CUDA];
+extern const model_habit model_habits_cpu[], model_habits_cuda[];
+extern const int model_habits_cpu_count, model_habits_cuda_count;
 
 #ifdef __cplusplus
 }
