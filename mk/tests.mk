@@ -67,7 +67,8 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := loader pool simd attention attention_backward ffn
+SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
+  inputs ceilings
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -86,7 +87,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math

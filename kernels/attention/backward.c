@@ -1,7 +1,7 @@
 /*
  * backward.c - attention's backward pass on the host: its formulas,
  * the oracle, and two variants of one thread that any compiler can vectorize;
- * backward_simd.c has the faster ones.
+ * backward_simd.c and blas.c have the faster ones.
  *
  * 1. naive  one head at a time: the probabilities and their gradient as two
  *           matrices [tokens, tokens] in memory, five products over them.
@@ -20,6 +20,7 @@
 #include "simd.h"
 #include "tile.h"
 #include "../common/element.h"
+#include "../linear/linear.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -386,6 +387,10 @@ static const kernel_variant backward_rows[] = {
      .workspace_bytes = attention_backward_threads_workspace,
      .run = attention_backward_run_threads,
      .runs_on = simd_runs_on_threads},
+    {.name = "blas", .note = "cblas_sgemm, two matrices of a head in memory",
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_backward_blas_unsupported,
+     .workspace_bytes = attention_backward_blas_workspace, .run = attention_backward_run_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table attention_backward_cpu = {backward_rows,

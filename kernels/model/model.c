@@ -25,10 +25,10 @@ static const model_way_cpu unfused_way = {&part_unfused_cpu, "naive", "scatter",
                                       "naive",           "per_tensor", "per_tensor"};
 const model_way_cpu model_best_way_cpu = {&part_best_cpu, "vectorized", "sorted", "fused",
                                           "fused_one_pass", "fused", "fused"};
-static const model_way_cpu simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
-                                   "fused_one_pass", "fused", "fused"};
-static const model_way_cpu threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
-                                      "fused_one_pass", "fused", "fused"};
+static const model_way_cpu simd_way = {&part_simd_cpu, "simd", "simd", "simd", "simd", "simd",
+                                       "simd"};
+static const model_way_cpu threads_way = {&part_threads_cpu, "threads", "threads", "threads",
+                                          "threads", "threads", "threads"};
 
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
