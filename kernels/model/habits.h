@@ -18,4 +18,11 @@ int model_habit_best_cpu(const void *args, void *workspace, void *state, kernel_
 extern const kernel_variant model_inputs_rows_cpu[3], model_loader_rows_cpu[5];
 double model_inputs_idle_cpu(const void *state);
 
+/* habit_pauses.c */
+extern const kernel_variant model_evaluation_rows_cpu[2], model_checkpoint_rows_cpu[3];
+
+/* habit_not_here.c */
+extern const kernel_variant model_loss_rows_cpu[2], model_launches_rows_cpu[2],
+    model_products_rows_cpu[2];
+
 #endif
