@@ -1439,6 +1439,13 @@ typedef struct gpb_counter {
 
 enum { GPB_COUNTERS = 8 };
 
+/* What the host's processors did since they started, in clock ticks, and how often
+ * this one was held back. 0 where nobody says. */
+typedef struct gpb_pressure {
+    double total, others, stolen; /* of all processors; by other programs, by other guests */
+    double throttled_us, too_hot; /* by the cgroup's quota; times */
+} gpb_pressure;
+
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
@@ -1455,6 +1462,7 @@ typedef struct gpb_live {
     gpubench_stream stream;  /* if it has its own: the one that it works on */
     int has_own_stream;
     int unswept;             /* host: flushing the known lines alone gives the same time */
+    gpb_pressure before;     /* host: at the first execution */
     int set_up, begun, done, ungated, time_outs, power_limited, hot_looks, leads_alone;
     int crowded;  /* there was no memory for it beside its group */
     int misused;  /* it asked for what it has not: reason says what */
@@ -2678,6 +2686,99 @@ static int gpb_find_clflushopt(void)
 #endif
 }
 
+/* The first number behind `name` in a file, or, without a name, in it; 0: none. */
+static double gpb_number_in(const char *path, const char *name)
+{
+    char line[512];
+    double value = 0;
+    int found = 0;
+    FILE *file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        size_t length = name ? strlen(name) : 0;
+        found = !name || (!strncmp(line, name, length) && line[length] == ' ');
+        if (found)
+            value = strtod(line + length, NULL);
+    }
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* The line of all processors in /proc/stat (proc(5)): ticks of user, nice, system,
+ * idle, iowait, irq, softirq and steal. own: of this process, which is no other. */
+static void gpb_parse_processors(const char *line, double own, gpb_pressure *load)
+{
+    double ticks[8] = {0};
+    size_t i;
+    char *at;
+    if (strncmp(line, "cpu ", 4) != 0)
+        return;
+    at = (char *)(uintptr_t)(line + 4);
+    for (i = 0; i < GPB_COUNT_OF(ticks); i++) {
+        ticks[i] = strtod(at, &at);
+        load->total += ticks[i];
+    }
+    load->stolen = ticks[7];
+    load->others = load->total - ticks[3] - ticks[4] - ticks[7] - own;
+}
+
+/* Where this process's limits of version 2 are; those of the tree's root elsewhere. */
+static void gpb_quota_file(char *path, size_t bytes)
+{
+    char line[512];
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    snprintf(path, bytes, "/sys/fs/cgroup/cpu.stat");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "0::/", 4) && line[4])
+            snprintf(path, bytes, "/sys/fs/cgroup%s/cpu.stat", line + 3);
+    }
+    if (file)
+        fclose(file);
+}
+
+static gpb_pressure gpb_pressure_now(void)
+{
+    gpb_pressure load;
+    char text[600] = "";
+    FILE *file = fopen("/proc/stat", "r");
+    memset(&load, 0, sizeof load);
+    if (file && fgets(text, sizeof text, file))
+        gpb_parse_processors(text, (double)clock() / CLOCKS_PER_SEC *
+                                       (double)sysconf(_SC_CLK_TCK), &load);
+    if (file)
+        fclose(file);
+    gpb_quota_file(text, sizeof text);
+    load.throttled_us = gpb_number_in(text, "throttled_usec");
+    load.too_hot = gpb_number_in(
+        "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", NULL);
+    return load;
+}
+
+/* Ticks are of 10 ms: with fewer than 20 of all processors nothing is said. A tenth
+ * of the machine for others is more than its own background. */
+static void gpb_flag_pressure(gpb_live *live, const gpb_pressure *before,
+                              const gpb_pressure *now)
+{
+    const double share = 0.1, least = 20;
+    double total = now->total - before->total;
+    if (total >= least && now->others - before->others > share * total)
+        gpb_add_flag(live, "busy");
+    if (total >= least && now->stolen - before->stolen > share * total / 2)
+        gpb_add_flag(live, "steal");
+    if (now->throttled_us > before->throttled_us)
+        gpb_add_flag(live, "throttle=quota");
+    if (now->too_hot > before->too_hot)
+        gpb_add_flag(live, "throttle=hot");
+}
+
+/* Below what the processor promises for any load; both in kHz. */
+static void gpb_flag_clock(gpb_live *live, double now, double promised)
+{
+    if (now > 0 && now < 0.9 * promised)
+        gpb_add_flag(live, "throttle=clock");
+}
+
 static int gpb_host_open(gpubench *bench)
 {
     const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpb_last_cache_bytes();
@@ -2881,6 +2982,7 @@ static int gpb_host_begin(gpubench *bench, gpb_live *live)
     int code;
     if (live->mode == GPUBENCH_GRAPH)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
+    live->before = gpb_pressure_now();
     if (run != gpb_run_nothing && gpb_is_empty(run))
         return gpubench_fail(bench, GPUBENCH_FAILED, "did nothing: an empty function; hand the "
                                                      "result to gpubench_keep");
@@ -2939,10 +3041,18 @@ static const char *gpb_host_error_string(int code)
     return strerror(code);
 }
 
+/* Of a case that was begun; others look at the state of a GPU. */
 static void gpb_host_read_state(gpubench *bench, gpb_live *live)
 {
+    static const char clock_now[] = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+    static const char promised[] = "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency";
+    gpb_pressure now;
     (void)bench;
-    (void)live;
+    if (!live->begun)
+        return;
+    now = gpb_pressure_now();
+    gpb_flag_pressure(live, &live->before, &now);
+    gpb_flag_clock(live, gpb_number_in(clock_now, NULL), gpb_number_in(promised, NULL));
 }
 
 static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
