@@ -130,7 +130,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool is plain C, and needs nothing of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
+.PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
   install uninstall dist test-truth check-kernels watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format \
   $(foreach task,suite kernels baseline compare race plot,$(SUITES:%=$(task)-%)) \
@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites watch check-kernels baselines compare suite-% kernels-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -168,6 +168,12 @@ watch: compile-all   ## every suite's kernels and timelines, into results/kernel
 
 study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
 	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)
+
+habits: compile-model   ## what habits cost a training step, as a table: results/habits.md (RUNS=3)
+	@mkdir -p results
+	$(BUILD)/model --filter 'model[.]habit' --csv results/habits.csv --runs $(or $(RUNS),3) $(ARGS)
+	scripts/habits.sh results/habits.csv > results/habits.md
+	cat results/habits.md
 
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
