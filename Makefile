@@ -7,9 +7,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-SUITES := attention block ceilings embedding ffn loss memcpy model norm optimizer
+SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer
 # Those without a CUDA variant: there a program without a case to measure would fail.
-CPU_SUITES := collective rope
+CPU_SUITES := rope
 
 CC ?= cc
 CFLAGS ?= -O3
