@@ -136,6 +136,37 @@ static int tell_counts(gpubench *bench, const model_args *a)
     return 0;
 }
 
+/* ---- memory by category ----------------------------------------------------------------- */
+
+static void name_categories(gpubench *bench, const model_args *a, const model_plan *plan)
+{
+    for (int i = 0; i < MODEL_BUFFERS; i++)
+        (void)gpubench_category(bench, model_memory(a, plan, (model_buffer)i), plan->bytes[i],
+                                model_category_name((int)model_category_of((model_buffer)i)));
+}
+
+/* What the plan would be of another shape, and the variant's workspace. */
+static void tell_change(gpubench *bench, const suite_case *c, const char *change, model_args a)
+{
+    a.layout = model_suite_layout(bench, &a, c->variant->name);
+    model_plan plan = model_plan_of(&a);
+    for (int i = 0; i < MODEL_BUFFERS && plan.total != UINT64_MAX; i++)
+        (void)gpubench_category_if(bench, change, plan.bytes[i],
+                                   model_category_name((int)model_category_of((model_buffer)i)));
+    if (c->variant->workspace_bytes)
+        (void)gpubench_category_if(bench, change, c->variant->workspace_bytes(&a), "workspace");
+}
+
+static void tell_changes(gpubench *bench, const suite_case *c)
+{
+    model_args a = *(const model_args *)c->args;
+    a.shape.batch *= 2;
+    tell_change(bench, c, "batch x2", a);
+    a = *(const model_args *)c->args;
+    a.shape.tokens *= 2;
+    tell_change(bench, c, "context x2", a);
+}
+
 /* One allocation, so that the bytes of one that does not fit are those of all. */
 int model_build(suite_case *c, gpubench *bench)
 {
@@ -149,6 +180,8 @@ int model_build(suite_case *c, gpubench *bench)
                     ? NULL
                     : gpubench_alloc(bench, (size_t)plan.total, GPUBENCH_DEVICE);
     if (!a->memory) return GPUBENCH_OOM;
+    name_categories(bench, a, &plan);
+    tell_changes(bench, c);
     code = model_fill(a, filler_of(bench), gpubench_seed(bench));
     if (code == 0) code = fill_tokens(bench, a, &plan);
     if (code == 0) code = settle(c, bench);
