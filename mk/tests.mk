@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss model norm \
+KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
@@ -20,7 +20,7 @@ SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 # The same of its CUDA half, on a substitute for the CUDA runtime.
-CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
+CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
@@ -223,9 +223,9 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
-	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 

@@ -372,23 +372,23 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 /* ---- table ------------------------------------------------------------- */
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "two matrices of a head in memory, expf", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "two matrices of a head in memory, expf", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = naive_workspace, .run = run_naive},
-    {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = CPU_DTYPES,
+    {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, operands packed once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = attention_backward_simd_workspace, .run = attention_backward_run_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = attention_backward_is_strided,
      .workspace_bytes = attention_backward_threads_workspace,
      .run = attention_backward_run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm, two matrices of a head in memory",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_backward_blas_unsupported,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_backward_blas_unsupported,
      .workspace_bytes = attention_backward_blas_workspace, .run = attention_backward_run_blas,
      .runs_on = linear_blas_runs_on},
 };

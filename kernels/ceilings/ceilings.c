@@ -239,8 +239,7 @@ static const char *has_no_blas(const void *args)
 
 enum {
     BYTES = KERNEL_DTYPE_BIT(KERNEL_U8),
-    WORDS = KERNEL_DTYPE_BIT(KERNEL_F32),
-    PRODUCTS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16)
+    WORDS = KERNEL_DTYPE_BIT(KERNEL_F32)
 };
 
 #define BANDWIDTH_ROWS(operation, takes)                                                        \
@@ -256,17 +255,17 @@ static const kernel_variant write_rows[] = {BANDWIDTH_ROWS(write, BYTES)};
 static const kernel_variant copy_rows[] = {BANDWIDTH_ROWS(copy, BYTES)};
 static const kernel_variant triad_rows[] = {BANDWIDTH_ROWS(triad, WORDS)};
 static const kernel_variant gemm_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = PRODUCTS,
+    {.name = "naive", .note = "one dot product per result", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = PRODUCTS,
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_tiled},
-    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = PRODUCTS,
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = PRODUCTS, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_threads,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = "cblas_sgemm", .dtypes = PRODUCTS, .deterministic = 1,
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_blas,
      .runs_on = linear_blas_runs_on},
 };

@@ -1,6 +1,6 @@
 /*
  * typed_rows.h - rows of an operation's dtype as f32, and back, by simd.h: a row
- * that is stored as f32 is used where it is.
+ * that is stored as f32 is used where it is. f16 has no vectors of its own.
  */
 #ifndef KERNEL_TYPED_ROWS_H
 #define KERNEL_TYPED_ROWS_H
@@ -13,7 +13,10 @@ static inline const float *typed_row(const void *data, kernel_dtype dtype, int64
                                      int64_t count, float *room)
 {
     if (element_is_f32(dtype)) return element_at(data, dtype, first);
-    simd()->widen(count, element_at(data, dtype, first), room);
+    if (dtype == KERNEL_BF16)
+        simd()->widen(count, element_at(data, dtype, first), room);
+    else
+        kernel_to_f32(element_at(data, dtype, first), dtype, count, room);
     return room;
 }
 
@@ -26,7 +29,10 @@ static inline float *typed_row_to_fill(void *data, kernel_dtype dtype, int64_t f
 static inline void typed_row_done(const float *row, void *data, kernel_dtype dtype, int64_t first,
                                   int64_t count)
 {
-    if (!element_is_f32(dtype)) simd()->narrow(count, row, element_to(data, dtype, first));
+    if (dtype == KERNEL_BF16)
+        simd()->narrow(count, row, element_to(data, dtype, first));
+    else if (!element_is_f32(dtype))
+        kernel_from_f32(row, dtype, count, element_to(data, dtype, first));
 }
 
 /* Rows that make a range worth handing to a thread: one costs some microseconds to

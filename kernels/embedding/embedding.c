@@ -170,6 +170,13 @@ static void sum_rows_bf16(int64_t count, const uint16_t *restrict a, const uint1
         out[c] = kernel_bf16_from_f32(kernel_bf16_to_f32(a[c]) + kernel_bf16_to_f32(b[c]));
 }
 
+static void sum_rows_f16(int64_t count, const uint16_t *restrict a, const uint16_t *restrict b,
+                         uint16_t *restrict out)
+{
+    for (int64_t c = 0; c < count; c++)
+        out[c] = kernel_f16_from_f32(kernel_f16_to_f32(a[c]) + kernel_f16_to_f32(b[c]));
+}
+
 static void forward_row(const embedding_forward_args *a, int64_t i)
 {
     const embedding_shape *s = &a->shape;
@@ -183,8 +190,8 @@ static void forward_row(const embedding_forward_args *a, int64_t i)
     switch (a->dtype) {
     case KERNEL_F32:
     case KERNEL_TF32: sum_rows_f32(s->columns, token, position, out); break;
+    case KERNEL_F16: sum_rows_f16(s->columns, token, position, out); break;
     case KERNEL_BF16: sum_rows_bf16(s->columns, token, position, out); break;
-    case KERNEL_F16:
     case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }
@@ -211,6 +218,11 @@ static void add_row_bf16(int64_t count, const uint16_t *restrict src, float *res
     for (int64_t c = 0; c < count; c++) sums[c] += kernel_bf16_to_f32(src[c]);
 }
 
+static void add_row_f16(int64_t count, const uint16_t *restrict src, float *restrict sums)
+{
+    for (int64_t c = 0; c < count; c++) sums[c] += kernel_f16_to_f32(src[c]);
+}
+
 /* sums[columns] += row `row` of dout */
 static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
 {
@@ -218,8 +230,8 @@ static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
     switch (a->dtype) {
     case KERNEL_F32:
     case KERNEL_TF32: add_row_f32(a->shape.columns, src, sums); break;
+    case KERNEL_F16: add_row_f16(a->shape.columns, src, sums); break;
     case KERNEL_BF16: add_row_bf16(a->shape.columns, src, sums); break;
-    case KERNEL_F16:
     case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }
@@ -334,30 +346,28 @@ static int run_sorted(const void *args, void *workspace, void *state, kernel_str
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "element by element", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "naive", .note = "element by element", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_naive},
-    {.name = "vectorized", .note = "row by row, in loops of one dtype", .dtypes = CPU_DTYPES,
+    {.name = "vectorized", .note = "row by row, in loops of one dtype", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_vectorized},
-    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = embedding_forward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = embedding_forward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
     {.name = "scatter", .note = "adds each row to its table row as it comes",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = scatter_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = scatter_workspace,
      .run = run_scatter},
     {.name = "sorted", .note = "counting sort by token, each table row written once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = sorted_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = sorted_workspace,
      .run = run_sorted},
-    {.name = "simd", .note = "sorted with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "sorted with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = embedding_backward_simd_workspace,
      .run = embedding_backward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = embedding_backward_threads_workspace,
      .run = embedding_backward_run_threads, .runs_on = simd_runs_on_threads},
 };

@@ -128,7 +128,7 @@ static void store_row(const embedding_backward_args *a, const float *sums, int64
     if (sums && element_is_f32(a->dtype))
         simd()->copy(columns, sums, to, around);
     else if (sums)
-        simd()->narrow(columns, sums, to);
+        typed_row_done(sums, table, a->dtype, first, columns);
     else if (element_is_f32(a->dtype))
         simd()->fill(columns, 0, to, around);
     else

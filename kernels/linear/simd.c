@@ -54,9 +54,9 @@ static void pack_strip_of(const linear_matrix *x, int64_t first, int64_t count, 
         pack_strip(data, KERNEL_F32, line, 1, count, depth, width, dst);
     else if (x->dtype == KERNEL_F32 && line == 1)
         pack_strip(data, KERNEL_F32, 1, next, count, depth, width, dst);
-    else if (x->dtype != KERNEL_F32 && next == 1)
+    else if (x->dtype == KERNEL_BF16 && next == 1)
         pack_strip(data, KERNEL_BF16, line, 1, count, depth, width, dst);
-    else if (x->dtype != KERNEL_F32 && line == 1)
+    else if (x->dtype == KERNEL_BF16 && line == 1)
         pack_strip(data, KERNEL_BF16, 1, next, count, depth, width, dst);
     else
         pack_strip(data, x->dtype, line, next, count, depth, width, dst);

@@ -304,40 +304,38 @@ static int run_fused_one_pass(const void *args, void *workspace, void *state, ke
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick by target",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward},
-    {.name = "fused", .note = "online softmax, logits read once", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "online softmax, logits read once", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_fused_forward},
-    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_forward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_forward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive_backward},
     {.name = "fused", .note = "from the saved lse in one read and one write",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_backward},
-    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = CPU_DTYPES,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_backward},
+    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_backward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_backward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant forward_backward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick, then the gradient",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward_backward},
     {.name = "fused_one_pass", .note = "loss and gradient of a row while it is in cache",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
-    {.name = "simd", .note = "fused_one_pass with this processor's vectors", .dtypes = CPU_DTYPES,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
+    {.name = "simd", .note = "fused_one_pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_both_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = loss_both_run_threads, .runs_on = simd_runs_on_threads},
 };
 

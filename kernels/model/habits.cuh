@@ -9,6 +9,7 @@
 
 constexpr unsigned MODEL_HABIT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) |
                                         KERNEL_DTYPE_BIT(KERNEL_TF32) |
+                                        KERNEL_DTYPE_BIT(KERNEL_F16) |
                                         KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 /* habits.cu: a step by the best of everything. */

@@ -5,10 +5,11 @@
 #ifndef MODEL_HABITS_H
 #define MODEL_HABITS_H
 
+#include "../common/element.h"
 #include "habit_why.h"
 #include "model.h"
 
-enum { MODEL_HABIT_DTYPES_CPU = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
+enum { MODEL_HABIT_DTYPES_CPU = ELEMENT_DTYPES };
 
 /* habits.c: a step by the best of everything, model_habit's `best`. */
 size_t model_habit_workspace_cpu(const void *args);

@@ -456,31 +456,29 @@ static int run_vectorized_backward(const void *args, void *workspace, void *stat
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "three passes, an element at a time", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "three passes, an element at a time", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_naive_forward},
-    {.name = "vectorized", .note = "a row in cache, sums in vectors", .dtypes = CPU_DTYPES,
+    {.name = "vectorized", .note = "a row in cache, sums in vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = forward_workspace, .run = run_vectorized_forward},
-    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = norm_forward_simd_workspace,
      .run = norm_forward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = norm_forward_threads_workspace, .run = norm_forward_run_threads,
      .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
     {.name = "naive", .note = "rows for dx, then columns for dweight and dbias",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_naive_backward},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_naive_backward},
     {.name = "vectorized", .note = "one pass, dweight and dbias grow row by row",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = backward_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = backward_workspace,
      .run = run_vectorized_backward},
-    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = norm_backward_simd_workspace,
      .run = norm_backward_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = norm_backward_threads_workspace, .run = norm_backward_run_threads,
      .runs_on = simd_runs_on_threads},
 };

@@ -40,7 +40,7 @@ int64_t optimizer_elements(const optimizer_list *list)
     return sum;
 }
 
-/* Parameter and gradient as a step touches them: f32 8 + 4; bf16 the same 12:
+/* Parameter and gradient as a step touches them: f32 8 + 4; a half the same 12:
  * the master's 8, a gradient and a parameter of 2. */
 enum { STEP_BYTES = 12, MOMENT_BYTES = 8 };
 
@@ -129,10 +129,12 @@ double optimizer_square_sum_reference(int64_t count, const float *gradient)
 
 /* ---- what the steps share ---------------------------------------------- */
 
-simd_adamw optimizer_adamw_factors(const optimizer_adamw *s, const float *gradient_scale)
+simd_adamw optimizer_adamw_factors(const optimizer_adamw_args *a)
 {
+    const optimizer_adamw *s = &a->settings;
+    const optimizer_scaler *counts = a->scaler;
     double beta1 = (double)s->beta1, beta2 = (double)s->beta2, rate = (double)s->learning_rate;
-    return (simd_adamw){
+    simd_adamw factors = {
         .beta1 = s->beta1,
         .beta2 = s->beta2,
         .rest1 = (float)(1 - beta1),
@@ -141,8 +143,11 @@ simd_adamw optimizer_adamw_factors(const optimizer_adamw *s, const float *gradie
         .rate = (float)(rate / (1 - pow(beta1, (double)s->step))),
         .root = (float)(1 / sqrt(1 - pow(beta2, (double)s->step))),
         .epsilon = s->epsilon,
-        .scale = gradient_scale ? *gradient_scale : 1,
+        .scale = a->gradient_scale ? *a->gradient_scale : 1,
     };
+    if (counts) factors.rate = s->learning_rate * counts->correction1;
+    if (counts) factors.root = counts->correction2;
+    return factors;
 }
 
 int optimizer_check(const optimizer_list *list, kernel_dtype dtype)
@@ -278,7 +283,8 @@ static int run_adamw_fused(const void *args, void *workspace, void *state, kerne
     const optimizer_adamw_args *a = args;
     (void)workspace, (void)state, (void)stream;
     if (optimizer_check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    simd_adamw factors = optimizer_adamw_factors(&a->settings, a->gradient_scale);
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    simd_adamw factors = optimizer_adamw_factors(a);
     step_list(&a->list, a->dtype, a->gradient_scale, &factors, adamw_fused);
     return KERNEL_OK;
 }
@@ -388,7 +394,8 @@ static int run_adamw_per_tensor(const void *args, void *workspace, void *state,
     const optimizer_adamw_args *a = args;
     (void)state, (void)stream;
     if (optimizer_check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    simd_adamw factors = optimizer_adamw_factors(&a->settings, a->gradient_scale);
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    simd_adamw factors = optimizer_adamw_factors(a);
     for (int64_t i = 0; i < a->list.count; i++)
         adamw_tensor(a, &a->list.tensors[i], &factors, workspace);
     return KERNEL_OK;
@@ -474,17 +481,8 @@ static int run_clip_norm_fused(const void *args, void *workspace, void *state,
 
 static void scale_gradient(const optimizer_clip_args *a, const optimizer_tensor *t)
 {
-    uint16_t *halves = t->gradient;
-    switch (a->dtype) {
-    case KERNEL_F32:
-    case KERNEL_TF32: multiply(t->count, *a->scale, t->gradient); break;
-    case KERNEL_BF16:
-        for (int64_t j = 0; j < t->count; j++)
-            halves[j] = kernel_bf16_from_f32(*a->scale * kernel_bf16_to_f32(halves[j]));
-        break;
-    case KERNEL_F16:
-    case KERNEL_U8: break; /* check() refuses them */
-    }
+    for (int64_t j = 0; j < t->count; j++)
+        element_set(t->gradient, a->dtype, j, *a->scale * element_get(t->gradient, a->dtype, j));
 }
 
 static int run_clip_scale(const void *args, void *workspace, void *state, kernel_stream stream)
@@ -498,57 +496,55 @@ static int run_clip_scale(const void *args, void *workspace, void *state, kernel
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const char one_pass_an_operation[] = "one pass over the tensor for each operation";
 static const char one_pass[] = "one pass, everything in registers";
 
 static const kernel_variant adamw_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = adamw_workspace, .run = run_adamw_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_adamw_fused},
-    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = optimizer_adamw_simd_workspace,
      .run = optimizer_adamw_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = optimizer_adamw_simd_workspace, .run = optimizer_adamw_run_threads,
      .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant sgd_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = sgd_workspace, .run = run_sgd_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_sgd_fused},
-    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = optimizer_sgd_simd_workspace,
      .run = optimizer_sgd_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = optimizer_sgd_simd_workspace, .run = optimizer_sgd_run_threads,
      .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant clip_norm_rows[] = {
-    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_per_tensor},
-    {.name = "fused", .note = "sixteen chains of additions", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "sixteen chains of additions", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_fused},
-    {.name = "simd", .note = "sums with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "sums with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = optimizer_clip_simd_workspace,
      .run = optimizer_clip_norm_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = optimizer_clip_simd_workspace, .run = optimizer_clip_norm_run_threads,
      .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant clip_scale_rows[] = {
-    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_scale},
-    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = optimizer_clip_simd_workspace,
      .run = optimizer_clip_scale_run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = optimizer_clip_simd_workspace, .run = optimizer_clip_scale_run_threads,
      .runs_on = simd_runs_on_threads},
 };

@@ -138,7 +138,8 @@ static int adamw_on(int threads, const optimizer_adamw_args *a, void *workspace)
 {
     job j = {.list = &a->list, .dtype = a->dtype, .function = adamw_piece};
     if (optimizer_check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    j.adamw = optimizer_adamw_factors(&a->settings, a->gradient_scale);
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    j.adamw = optimizer_adamw_factors(a);
     run_on(threads, &j, workspace);
     return KERNEL_OK;
 }

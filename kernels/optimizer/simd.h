@@ -11,7 +11,8 @@
 /* 0, or why the list cannot be run. */
 int optimizer_check(const optimizer_list *list, kernel_dtype dtype);
 
-simd_adamw optimizer_adamw_factors(const optimizer_adamw *settings, const float *gradient_scale);
+/* Of the step that settings say, or a loss scale's count. */
+simd_adamw optimizer_adamw_factors(const optimizer_adamw_args *args);
 
 size_t optimizer_adamw_simd_workspace(const void *args);
 size_t optimizer_sgd_simd_workspace(const void *args);
