@@ -117,7 +117,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
+  install uninstall dist test-truth check-kernels watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format \
   $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
@@ -129,7 +129,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -148,6 +148,9 @@ program-all: $(SUITE_PROGRAMS) $(COMPARE)
 
 suites: compile-all   ## measure every suite
 	$(call ONE_BY_ONE,suite)
+
+watch: compile-all   ## every suite's kernels and timelines, into results/kernels
+	$(call ONE_BY_ONE,kernels)
 
 study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
 	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)

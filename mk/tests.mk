@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss model norm \
+KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
@@ -20,7 +20,7 @@ SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 # The same of its CUDA half, on a substitute for the CUDA runtime.
-CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
+CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
@@ -67,7 +67,8 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := loader pool simd attention attention_backward ffn
+SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
+  inputs ceilings
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -86,7 +87,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
@@ -222,7 +223,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \

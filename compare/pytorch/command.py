@@ -1,6 +1,7 @@
 """The program: what is asked for, measured in fresh processes, written and printed."""
 import sys
 
+from .agree import agree
 from .cases import all_cases
 from .errors import STATUS_FAILED, STATUS_OK, STATUS_USAGE, UsageError, say
 from .options import SUITES, make_parser
@@ -65,6 +66,8 @@ def main(arguments):
         if settings.list:
             print("\n".join(case.key for case in cases))
             return STATUS_OK
+        if settings.gradients:
+            return agree(settings, cases)
         refuse_cases_of_the_cpu(settings, cases)
         if settings.worker_run:
             return work(settings, cases)
