@@ -133,7 +133,7 @@ COMPARE := build/gpubench-compare
 .PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
   install uninstall dist test-truth check-kernels watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format peers-model study-warmup \
-  $(foreach task,suite kernels baseline compare race plot,$(SUITES:%=$(task)-%)) \
+  $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% baseline-% compare-% race-% peers-model study-warmup,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-warmup,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -191,6 +191,13 @@ compare: compile-all   ## measure every suite and judge it against the baselines
 RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' \
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
+# Of a fleet each node's: those that ARGS names, else all.
+HOSTS ?=
+LABELS ?=
+DIR ?=
+FLEET_SECONDS ?= 3600
+ALL_DEVICES = $(if $(filter cuda,$(BACKEND)),$(if $(findstring --device,$(ARGS)),,--device all))
+
 # What a suite's program is linked with beside its own object.
 SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel) \
   $(BUILD)/libkernels.a
@@ -220,6 +227,10 @@ kernels-$(1): compile-$(1)
 	@mkdir -p results/kernels
 	$(BUILD)/$(1) --max-time 0.1 --kernels --kernels-csv results/kernels/$(1).csv \
 	  --trace results/kernels/$(1).json $(ARGS)
+
+fleet-$(1): compile-$(1)
+	HOSTS='$(HOSTS)' LABELS='$(LABELS)' DIR='$(DIR)' FLEET_SECONDS='$(FLEET_SECONDS)' \
+	  sh scripts/fleet.sh $(BUILD)/$(1) $(1) --runs $(SUITE_RUNS) $(ALL_DEVICES) $(ARGS)
 
 baseline-$(1): compile-$(1)
 	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
@@ -316,8 +327,10 @@ help:   ## this list
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
 	@echo '  make kernels-SUITE: the kernels and a timeline of each case, into results/kernels/'
 	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
+	@echo '  make fleet-SUITE HOSTS="a b" [LABELS="r1 r2"]: one suite on every GPU of these nodes (ssh;'
+	@echo '  without HOSTS in a Slurm allocation, srun), into results/fleet/SUITE.csv'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
-	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=600 PREFIX=/usr/local DESTDIR= LDFLAGS='
+	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=600 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
 
 clean:   ## remove build/ (results/ stays)
 	for tree in build/race/*/tree; do \
