@@ -125,6 +125,10 @@ typedef struct gpubench_case {
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
     const char *runs_on;                   /* of host code: "avx2, 2 threads"; NULL: not said */
+    /* Of work that only the case can time, on several devices or processes: executes it count
+     * times in a row (1 in modes cold and dirty), waits, and puts what all of that took into
+     * *us. mode is what it is asked for. NULL: run is timed. */
+    int (*sample)(void *context, unsigned mode, uint64_t count, double *us);
 } gpubench_case;
 
 /* One dimension of a sweep. values are words or numbers with commas between them, or
@@ -208,6 +212,11 @@ void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_
  * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
+
+/* Before gpubench_close, of a process that must stay what it is, as a rank of a job that
+ * several form: a case that crashes or hangs then ends the program, with its row and those
+ * before it, and is not followed by a fresh process. why: what a message says. */
+void gpubench_stay(gpubench *bench, const char *why);
 
 /* ---- for a case's functions ---- */
 
@@ -5416,6 +5425,15 @@ static void gpb_keep_sample(gpb_live *live, double us)
     live->samples[live->count++] = us;
 }
 
+/* The case's own timing where it has one, and where it is the case that is measured. */
+static int gpb_sample(gpubench *bench, gpb_live *live, double *us)
+{
+    const gpubench_case *one = &live->item->one;
+    if (!one->sample)
+        return bench->backend->sample(bench, live, us);
+    return one->sample(one->context, live->mode, live->batch, us);
+}
+
 /* Time of one run in us; negative after a failure, which ended the case. */
 static double gpb_take(gpubench *bench, gpb_live *live)
 {
@@ -5423,7 +5441,7 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     gpb_watch before = gpb_watch_run(bench, live, start);
     int code;
     bench->current = live;
-    code = bench->backend->sample(bench, live, &us);
+    code = gpb_sample(bench, live, &us);
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
     if (code != 0) {
@@ -5655,6 +5673,16 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     }
 }
 
+/* What a backend's begin finds out by its own means is not known of a case that times
+ * itself but for how long it takes. */
+static int gpb_begin_own(gpubench *bench, gpb_live *live)
+{
+    double us = 0;
+    int code = gpb_sample(bench, live, &us);
+    live->first_s = us * 1e-6;
+    return code;
+}
+
 static void gpb_begin(gpubench *bench, gpb_live *live)
 {
     int code;
@@ -5662,13 +5690,13 @@ static void gpb_begin(gpubench *bench, gpb_live *live)
     live->batch = 1;
     live->begun = 1;
     gpb_enter(bench, live, "run");
-    code = bench->backend->begin(bench, live);
+    code = live->item->one.sample ? gpb_begin_own(bench, live) : bench->backend->begin(bench, live);
     gpb_leave(bench);
     if (code != 0) {
         gpb_blame(bench, live, code, "first execution");
         return;
     }
-    if (live->mode == GPUBENCH_HOT)
+    if (live->mode == GPUBENCH_HOT || (live->mode == GPUBENCH_GRAPH && live->item->one.sample))
         gpb_choose_batch(bench, live);
     if (!live->done)
         gpb_warm_up(bench, live);
@@ -6208,7 +6236,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || live->item->one.sample || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -9378,6 +9406,11 @@ void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t 
     for (i = 0; i < count; i++)
         gpb_queue(bench, &cases[i], bench->group_count);
     bench->group_count++;
+}
+
+void gpubench_stay(gpubench *bench, const char *why)
+{
+    bench->restart.why_not = why;
 }
 
 void gpubench_measure(gpubench *bench, const gpubench_case *one)
