@@ -125,6 +125,10 @@ typedef struct gpubench_case {
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
     const char *runs_on;                   /* of host code: "avx2, 2 threads"; NULL: not said */
+    /* Of work that only the case can time, on several devices or processes: executes it count
+     * times in a row (1 in modes cold and dirty), waits, and puts what all of that took into
+     * *us. mode is what it is asked for. NULL: run is timed. */
+    int (*sample)(void *context, unsigned mode, uint64_t count, double *us);
 } gpubench_case;
 
 /* One dimension of a sweep. values are words or numbers with commas between them, or
@@ -196,6 +200,11 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
                          void *context);
 
+/* What the table's column `peak` holds bytes and operations against where the device
+ * itself does not say, as on the CPU: the best that was measured. A share above it
+ * (what was read came from a cache) is left empty. 0: unknown. */
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s);
+
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
@@ -203,6 +212,11 @@ void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubenc
  * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
+
+/* Before gpubench_close, of a process that must stay what it is, as a rank of a job that
+ * several form: a case that crashes or hangs then ends the program, with its row and those
+ * before it, and is not followed by a fresh process. why: what a message says. */
+void gpubench_stay(gpubench *bench, const char *why);
 
 /* ---- for a case's functions ---- */
 
@@ -1582,6 +1596,7 @@ typedef struct gpb_machine {
     int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
+    double measured_gb_per_s, measured_tflop_per_s; /* where the device does not say */
 } gpb_machine;
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
@@ -5536,6 +5551,15 @@ static void gpb_keep_sample(gpb_live *live, double us)
     live->samples[live->count++] = us;
 }
 
+/* The case's own timing where it has one, and where it is the case that is measured. */
+static int gpb_sample(gpubench *bench, gpb_live *live, double *us)
+{
+    const gpubench_case *one = &live->item->one;
+    if (!one->sample)
+        return bench->backend->sample(bench, live, us);
+    return one->sample(one->context, live->mode, live->batch, us);
+}
+
 /* Time of one run in us; negative after a failure, which ended the case. */
 static double gpb_take(gpubench *bench, gpb_live *live)
 {
@@ -5543,7 +5567,7 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     gpb_watch before = gpb_watch_run(bench, live, start);
     int code;
     bench->current = live;
-    code = bench->backend->sample(bench, live, &us);
+    code = gpb_sample(bench, live, &us);
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
     if (code != 0) {
@@ -5776,6 +5800,16 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     }
 }
 
+/* What a backend's begin finds out by its own means is not known of a case that times
+ * itself but for how long it takes. */
+static int gpb_begin_own(gpubench *bench, gpb_live *live)
+{
+    double us = 0;
+    int code = gpb_sample(bench, live, &us);
+    live->first_s = us * 1e-6;
+    return code;
+}
+
 static void gpb_begin(gpubench *bench, gpb_live *live)
 {
     int code;
@@ -5783,13 +5817,13 @@ static void gpb_begin(gpubench *bench, gpb_live *live)
     live->batch = 1;
     live->begun = 1;
     gpb_enter(bench, live, "run");
-    code = bench->backend->begin(bench, live);
+    code = live->item->one.sample ? gpb_begin_own(bench, live) : bench->backend->begin(bench, live);
     gpb_leave(bench);
     if (code != 0) {
         gpb_blame(bench, live, code, "first execution");
         return;
     }
-    if (live->mode == GPUBENCH_HOT)
+    if (live->mode == GPUBENCH_HOT || (live->mode == GPUBENCH_GRAPH && live->item->one.sample))
         gpb_choose_batch(bench, live);
     if (!live->done)
         gpb_warm_up(bench, live);
@@ -6124,6 +6158,16 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
     }
 }
 
+/* Of the ceilings that the program measured; above them the cache had a share. */
+static double gpb_share_of_measured(const gpb_machine *machine, const gpb_live *live, double us)
+{
+    double gb_peak = machine->measured_gb_per_s, tflop_peak = machine->measured_tflop_per_s;
+    double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = tflop_peak > 0 ? (double)live->flops / us / 1e6 / tflop_peak : 0;
+    double share = by_bytes > by_flops ? by_bytes : by_flops;
+    return share <= 1 ? share : 0;
+}
+
 static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, double us)
 {
     const gpubench_case *one = &live->item->one;
@@ -6133,6 +6177,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, dou
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)live->flops / us * 1e6 / flop_peak : 0;
+    if (gb_peak == 0 && flop_peak == 0)
+        return gpb_share_of_measured(machine, live, us);
     if (live->flops > 0 && flop_peak == 0)
         return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
@@ -6317,7 +6363,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || live->item->one.sample || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -9496,6 +9542,11 @@ void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t 
     bench->group_count++;
 }
 
+void gpubench_stay(gpubench *bench, const char *why)
+{
+    bench->restart.why_not = why;
+}
+
 void gpubench_measure(gpubench *bench, const gpubench_case *one)
 {
     gpubench_measure_group(bench, one, 1);
@@ -9582,6 +9633,12 @@ static void gpb_check_queue(gpubench *bench)
                              : bench->settings.memory      ? "--memory"
                              : bench->settings.memory_csv  ? "--memory-csv"
                                                            : "--trace");
+}
+
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s)
+{
+    bench->machine.measured_gb_per_s = gb_per_s;
+    bench->machine.measured_tflop_per_s = tflop_per_s;
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),

@@ -9,7 +9,7 @@
 #define MODEL_WHY_optimizer \
     "Each operation of each tensor is a launch of its own, and most tensors are too small to fill the device."
 #define MODEL_WHY_norm \
-    "Each tensor's norm that is copied to the host makes it wait until the device has nothing left to do."
+    "Norms tensor by tensor are small pieces of work in a row, and each that is copied to the host waits until the device has nothing to do."
 #define MODEL_WHY_loss \
     "Reading the loss waits for the step, so that the next one's first launches find an idle device."
 #define MODEL_WHY_graph_loss \
