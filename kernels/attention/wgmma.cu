@@ -671,6 +671,7 @@ const char *attention_wgmma_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     const char *reason = attention_wgmma_unsupported_shape(a.shape);
+    if (!reason) reason = attention_forward_is_masked(args);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
