@@ -132,7 +132,7 @@ COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
   install uninstall dist test-truth check-kernels watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
-  lint coverage measure-coverage format \
+  lint coverage measure-coverage format peers-model study-warmup \
   $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-warmup,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -165,6 +165,9 @@ suites: compile-all   ## measure every suite
 
 watch: compile-all   ## every suite's kernels and timelines, into results/kernels
 	$(call ONE_BY_ONE,kernels)
+
+peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
+	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
 
 study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
 	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)
@@ -196,7 +199,7 @@ FLEET_SECONDS ?= 3600
 ALL_DEVICES = $(if $(filter cuda,$(BACKEND)),$(if $(findstring --device,$(ARGS)),,--device all))
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel) \
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel peaks) \
   $(BUILD)/libkernels.a
 # The other files of a suite are named by the suite, an underscore, and what is in them.
 # Suites whose parts are checked one by one share what checks them.

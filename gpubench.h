@@ -200,6 +200,11 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
                          void *context);
 
+/* What the table's column `peak` holds bytes and operations against where the device
+ * itself does not say, as on the CPU: the best that was measured. A share above it
+ * (what was read came from a cache) is left empty. 0: unknown. */
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s);
+
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
@@ -1556,6 +1561,7 @@ typedef struct gpb_machine {
     int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
+    double measured_gb_per_s, measured_tflop_per_s; /* where the device does not say */
 } gpb_machine;
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
@@ -6025,6 +6031,16 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
     }
 }
 
+/* Of the ceilings that the program measured; above them the cache had a share. */
+static double gpb_share_of_measured(const gpb_machine *machine, const gpb_live *live, double us)
+{
+    double gb_peak = machine->measured_gb_per_s, tflop_peak = machine->measured_tflop_per_s;
+    double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = tflop_peak > 0 ? (double)live->flops / us / 1e6 / tflop_peak : 0;
+    double share = by_bytes > by_flops ? by_bytes : by_flops;
+    return share <= 1 ? share : 0;
+}
+
 static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, double us)
 {
     const gpubench_case *one = &live->item->one;
@@ -6034,6 +6050,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, dou
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)live->flops / us * 1e6 / flop_peak : 0;
+    if (gb_peak == 0 && flop_peak == 0)
+        return gpb_share_of_measured(machine, live, us);
     if (live->flops > 0 && flop_peak == 0)
         return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
@@ -9479,6 +9497,12 @@ static void gpb_check_queue(gpubench *bench)
                              bench->settings.kernels       ? "--kernels"
                              : bench->settings.kernels_csv ? "--kernels-csv"
                                                            : "--trace");
+}
+
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s)
+{
+    bench->machine.measured_gb_per_s = gb_per_s;
+    bench->machine.measured_tflop_per_s = tflop_per_s;
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),

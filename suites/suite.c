@@ -3,6 +3,8 @@
  */
 #include "suite.h"
 
+#include "peaks.h"
+
 #include "../gpubench_trace.h"
 
 #include "../kernels/common/convert.h"
@@ -91,6 +93,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     take_processors(s.bench);
+    suite_measure_peaks(s.bench);
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",
                       GPUBENCH_CUDA ? "--device auto takes the GPU"
