@@ -242,7 +242,6 @@ struct consumer {
     __device__ __forceinline__ void compute_probabilities(int diagonal, float (&dp)[QUERIES / 2])
     {
         ptx_barrier_wait(ptx_shared_address(&s.dout_full[now.stage]), now.parity);
-        ptx_wgmma_fence();
         issue_product_of_rows<T, D, KEYS, QUERIES>(
             own_rows(s.v), ptx_shared_address(s.dout[now.stage]), dp);
         if (MASKED)
@@ -270,7 +269,6 @@ struct consumer {
         for (int part = 0; part < QUERIES / 64; part++) {
             uint32_t probabilities[4][4], gradients[4][4];
             round_sums<T>(part_of(scores, part), probabilities);
-            ptx_wgmma_fence();
             issue_product<T, D, 64>(probabilities, dout + part * (64 * HALF_BYTES), dv);
             if (part == 0) {
                 ptx_wgmma_wait<1>();
@@ -280,7 +278,6 @@ struct consumer {
                           s.rows[now.stage] + part * 64);
             round_sums<T>(part_of(dp, part), gradients);
             store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group, gradients);
-            ptx_wgmma_fence();
             issue_product<T, D, 64>(gradients, q + part * (64 * HALF_BYTES), dk);
         }
     }
@@ -289,14 +286,17 @@ struct consumer {
     __device__ __forceinline__ void issue_dq(float (&dq)[32])
     {
         uint32_t half = group * (KEYS * HALF_BYTES);
-        uint32_t gradients = ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0);
-        uint32_t k = ptx_shared_address(s.k) + (D == 64 ? 0 : half);
+        uint64_t gradients =
+            ptx_wgmma_descriptor(ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0),
+                                 KEYS * HALF_BYTES);
+        uint64_t k = ptx_wgmma_descriptor(ptx_shared_address(s.k) + (D == 64 ? 0 : half),
+                                          KEYS * HALF_BYTES);
+        ptx_wgmma_fence();
 #pragma unroll
         for (int step = 0; step < KEYS / 16; step++)
             ptx_wgmma_shared_transposed(
-                dq, ptx_wgmma_descriptor(gradients + step * (16 * HALF_BYTES), KEYS * HALF_BYTES),
-                ptx_wgmma_descriptor(k + step * (16 * HALF_BYTES), KEYS * HALF_BYTES), step > 0,
-                T());
+                dq, ptx_wgmma_descriptor_behind(gradients, step * (16 * HALF_BYTES)),
+                ptx_wgmma_descriptor_behind(k, step * (16 * HALF_BYTES)), step > 0, T());
         ptx_wgmma_commit();
     }
 
@@ -344,7 +344,6 @@ struct consumer {
 #pragma unroll
         for (int i = 0; i < D / 2; i++) dk[i] = dv[i] = 0.0f;
         ptx_barrier_wait(ptx_shared_address(&s.k_full), 0);
-        ptx_wgmma_fence();
         issue_scores(now);
         ptx_barrier_wait(ptx_shared_address(&s.v_full), 0);
         wait_for_scores();
