@@ -17,6 +17,7 @@ struct backward_arguments {
     void *dq, *dk, *dv;
     float2 *rows;        /* workspace: {-lse log2(e), delta}; 0 for padding */
     float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
+    unsigned *taken;     /* workspace, or NULL: how many blocks of keys have been taken */
     tensor_pitches qkv_pitches, out_pitches; /* of the gradients too */
     int64_t tokens, padded_tokens;
     float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
@@ -64,7 +65,8 @@ __device__ __forceinline__ float dot_chunk(const char *x, const char *y)
     return sum;
 }
 
-/* Eight threads a row: its two numbers, and zeros for its share of dq's sums. */
+/* Eight threads a row: its two numbers, and zeros for its share of dq's sums and,
+ * once, for the count of blocks. */
 template <typename T, int D>
 __global__ void __launch_bounds__(ROWS_THREADS)
     rows_kernel(const __grid_constant__ backward_arguments a)
@@ -90,6 +92,7 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 #pragma unroll
         for (int column = lane * 4; column < D; column += ROW_LANES * 4)
             *reinterpret_cast<float4 *>(a.dq_sums + index * D + column) = float4();
+    if (a.taken && index == 0 && lane == 0) *a.taken = 0;
 }
 
 /* ---- dq from its sums --------------------------------------------------- */

@@ -41,6 +41,12 @@ struct ring {
         stage ^= 1;
         parity ^= stage ^ 1;
     }
+    /* To where it was before it advanced. */
+    __device__ __forceinline__ void retreat()
+    {
+        parity ^= stage ^ 1;
+        stage ^= 1;
+    }
 };
 static_assert(STAGES == 2, "ring::advance");
 
