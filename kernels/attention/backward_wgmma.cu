@@ -48,7 +48,7 @@ struct shared_memory {
     char k[STAGES][KEYS * ROW_BYTES], v[STAGES][KEYS * ROW_BYTES]; /* in the end dk and dv */
     char q[STAGES][QUERIES * ROW_BYTES], dout[STAGES][QUERIES * ROW_BYTES];
     char gradients[STAGES][KEYS * QUERIES * 2]; /* of the scores: a row per key */
-    float2 rows[STAGES][QUERIES];               /* {-lse log2(e), delta} */
+    float rows[STAGES][QUERIES * 2];            /* of 64: -lse log2(e), then delta */
     unsigned block[STAGES];                     /* whose keys these are */
     uint64_t k_full[STAGES], v_full[STAGES], sums_full[STAGES];
     uint64_t q_full[STAGES], q_empty[STAGES], dout_full[STAGES], dout_empty[STAGES];
@@ -94,10 +94,10 @@ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
 /* ---- the loading warp ------------------------------------------------------------ */
 
 template <int D>
-__device__ __forceinline__ void load_rows(const arguments &a, float2 *rows, uint64_t &full,
+__device__ __forceinline__ void load_rows(const arguments &a, float *rows, uint64_t &full,
                                           const position &at, int first_query)
 {
-    constexpr uint32_t BYTES = queries<D> * sizeof(float2);
+    constexpr uint32_t BYTES = queries<D> * 2 * sizeof(float);
     uint32_t barrier = ptx_shared_address(&full);
     ptx_barrier_arrive_expect(barrier, BYTES);
     ptx_load_bulk(ptx_shared_address(rows), a.rows + at.index * a.padded_tokens + first_query,
@@ -218,35 +218,41 @@ __device__ __forceinline__ void mask_scores(float (&scores)[COUNT], int key, int
     }
 }
 
+/* The thread's two of every 8 columns' first numbers, or second ones, ROWS_APART on. */
+__device__ __forceinline__ float2 numbers_of(const float *rows, int column)
+{
+    int inside = column % ROWS_APART + threadIdx.x % 4 * 2;
+    return *reinterpret_cast<const float2 *>(rows + column / ROWS_APART * (ROWS_APART * 2) +
+                                             inside);
+}
+
 /* Scores become probabilities. */
 template <int COUNT>
-__device__ __forceinline__ void exponentiate(float (&scores)[COUNT], const float2 *rows,
+__device__ __forceinline__ void exponentiate(float (&scores)[COUNT], const float *rows,
                                              float log2_scale)
 {
-    rows += threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < COUNT / 4; n++) {
-        float4 pair = *reinterpret_cast<const float4 *>(rows + n * 8);
+        float2 pair = numbers_of(rows, n * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             scores[n * 4 + i] =
-                ptx_exp2(fmaf(scores[n * 4 + i], log2_scale, i % 2 ? pair.z : pair.x));
+                ptx_exp2(fmaf(scores[n * 4 + i], log2_scale, i % 2 ? pair.y : pair.x));
     }
 }
 
 /* dp = v dout^T becomes the gradients of the scores. */
 template <int COUNT>
 __device__ __forceinline__ void differentiate(const float (&probabilities)[COUNT],
-                                              float (&dp)[COUNT], const float2 *rows)
+                                              float (&dp)[COUNT], const float *rows)
 {
-    rows += threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < COUNT / 4; n++) {
-        float4 pair = *reinterpret_cast<const float4 *>(rows + n * 8);
+        float2 pair = numbers_of(rows + ROWS_APART, n * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             dp[n * 4 + i] =
-                probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.w : pair.y));
+                probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.y : pair.x));
     }
 }
 
@@ -337,7 +343,7 @@ struct consumer {
                 ptx_registers_fence(dp);
             }
             differentiate(part_of(scores, part), part_of(dp, part),
-                          s.rows[now.stage] + part * 64);
+                          s.rows[now.stage] + part * (ROWS_APART * 2));
             round_sums<T>(part_of(dp, part), gradients);
             store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group, gradients);
             issue_product<T, D, 64>(gradients, q + part * (64 * HALF_BYTES), dk);
@@ -520,6 +526,7 @@ arguments arguments_of(const attention_backward_args &args, void *workspace,
     const attention_shape &s = args.shape;
     int64_t heads = s.batch * s.heads, head_bytes = s.tokens * s.head_dim * 8;
     backward_arguments shared = backward_arguments_of(args, workspace, true);
+    shared.rows_are_apart = true;
     shared.taken = reinterpret_cast<unsigned *>(
         shared.dq_sums + heads * shared.padded_tokens * s.head_dim);
     return {shared,
