@@ -95,13 +95,27 @@ block_layout model_suite_layout(const gpubench *bench, const model_args *a, cons
     return model_layout_cpu(&a->shape, a->dtype, adapts);
 }
 
+/* What a case starts from is made launch by launch. */
+static const char *builder_of(const suite_case *c)
+{
+    return strcmp(c->variant->name, "graph") ? c->variant->name : "best";
+}
+
+static int settle(const suite_case *c, gpubench *bench)
+{
+    kernel_table table = model_suite_table(bench);
+    const model_args *a = c->args;
+    const kernel_variant *variant = kernel_find(&table, builder_of(c));
+    return variant && model_scales_loss(a) ? model_settle_scale(bench, a, variant) : 0;
+}
+
 /* Runs what the case finds done: all phases up to its last where it has some of
  * the components only, else those before its first. */
 static int run_before(suite_case *c, gpubench *bench)
 {
     model_args before = *(const model_args *)c->args;
     kernel_table table = model_suite_table(bench);
-    const char *name = strcmp(c->variant->name, "graph") ? c->variant->name : "best";
+    const char *name = builder_of(c);
     unsigned first = before.phases & (~before.phases + 1);
     before.phases = before.components != MODEL_ALL ? before.phases | (first - 1) : first - 1;
     before.components = MODEL_ALL;
@@ -137,6 +151,7 @@ int model_build(suite_case *c, gpubench *bench)
     if (!a->memory) return GPUBENCH_OOM;
     code = model_fill(a, filler_of(bench), gpubench_seed(bench));
     if (code == 0) code = fill_tokens(bench, a, &plan);
+    if (code == 0) code = settle(c, bench);
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
     if (code == 0) code = model_write_checkpoint(c, bench);

@@ -111,16 +111,17 @@ static void add_squares(void *context, const void *raw, int64_t at, int64_t coun
     pthread_mutex_unlock(&total->lock);
 }
 
-void model_check_clip(part_checker *c, const optimizer_clip_args *clip)
+void model_check_clip(part_checker *c, const model_args *a, const optimizer_clip_args *clip)
 {
+    optimizer_scaler scaler = model_scaler_of(c, a);
     square_sum total = {clip->dtype, PTHREAD_MUTEX_INITIALIZER, 0};
     suite_error norm_error = {0, 0}, scale_error = {0, 0};
     double norm, scale;
     for (int64_t i = 0; i < clip->list.count && c->code == 0; i++)
         c->code = suite_look_at(c->bench, clip->list.tensors[i].gradient, clip->dtype, 0,
                                 clip->list.tensors[i].count, add_squares, &total);
-    norm = sqrt(total.sum);
-    scale = optimizer_clip_scale_reference(norm, (double)clip->max_norm);
+    norm = sqrt(total.sum) / (double)scaler.used;
+    scale = optimizer_clip_scale_reference(norm, (double)clip->max_norm) / (double)scaler.used;
     part_check_compare_f32(c, clip->norm, 0, 1, &norm, &norm_error);
     part_check_compare_f32(c, clip->scale, 0, 1, &scale, &scale_error);
     part_check_judge_f32(c, &norm_error, 1);
@@ -206,7 +207,6 @@ static void check_step(part_checker *c, const optimizer_adamw *settings, double 
 static int run_step(gpubench *bench, const suite_case *of, int steps, model_args *moving)
 {
     kernel_table table = model_suite_table(bench);
-    *moving = *(const model_args *)of->args;
     moving->settings.learning_rate = 1e-3f;
     if (steps == 1) return suite_run_once(bench, of->variant, moving);
     moving->phases = MODEL_UPDATE;
@@ -218,7 +218,8 @@ void model_check_adamw(part_checker *c, const suite_case *of, int steps,
 {
     part_sample which = part_sample_of(c, step->list.count);
     tensor_look looks[PART_CHECK_ROWS];
-    model_args moving;
+    model_args moving = *(const model_args *)of->args;
+    optimizer_scaler before = model_scaler_of(c, &moving), after;
     float *scale;
     for (int64_t i = 0; i < which.count; i++) {
         looks[i] = look_at(c, &step->list.tensors[which.at[i]]);
@@ -226,8 +227,12 @@ void model_check_adamw(part_checker *c, const suite_case *of, int steps,
     }
     if (c->code == 0) c->code = run_step(c->bench, of, steps, &moving);
     scale = part_check_get_f32(c, step->gradient_scale, 0, 1);
+    after = model_scaler_of(c, &moving);
+    if (model_scales_loss(&moving)) moving.settings.step = after.taken;
+    if (model_scales_loss(&moving) && moving.phases == MODEL_STEP)
+        model_check_scaler(c, &moving, &before);
     for (int64_t i = 0; i < which.count; i++) {
-        if (c->code == 0)
+        if (c->code == 0 && !after.skips)
             check_step(c, &moving.settings, (double)*scale, &looks[i],
                        &step->list.tensors[which.at[i]]);
         free(looks[i].value);

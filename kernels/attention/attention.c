@@ -374,22 +374,22 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 /* ---- table ------------------------------------------------------------- */
 
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_forward_is_strided,
      .workspace_bytes = naive_workspace, .run = run_naive},
-    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = CPU_DTYPES,
+    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_forward_is_strided,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, keys packed once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_strided,
      .workspace_bytes = attention_simd_workspace, .run = attention_run_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = attention_forward_is_strided, .workspace_bytes = attention_threads_workspace,
      .run = attention_run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm, the score matrix of a head in memory",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
      .workspace_bytes = attention_blas_workspace, .run = attention_run_blas,
      .runs_on = linear_blas_runs_on},
 };

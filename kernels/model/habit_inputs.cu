@@ -56,11 +56,6 @@ struct inputs_state {
     int64_t number;               /* of the next batch */
 };
 
-size_t workspace_bytes(const void *args)
-{
-    return model_workspace_bytes_cuda(args, model_best_cuda());
-}
-
 void destroy(cudaEvent_t event)
 {
     if (event) cudaEventDestroy(event);
@@ -156,7 +151,7 @@ int prepare(const void *args, void **state, inputs_way way)
     s->way = way;
     int error = make_events(s, a.habit->steps);
     if (!error && way.threads >= 0) error = open_loader(s, a);
-    if (!error) error = model_prepare_cuda(args, model_best_cuda(), &s->step);
+    if (!error) error = model_habit_prepare(args, &s->step);
     if (error)
         release(s);
     else
@@ -229,7 +224,7 @@ constexpr kernel_variant row(const char *name, const char *note)
 {
     return {.name = name, .note = note, .dtypes = MODEL_HABIT_DTYPES,
             .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
-            .workspace_bytes = workspace_bytes,
+            .workspace_bytes = model_habit_workspace,
             .prepare = [](const void *args, void **state) {
                 return prepare(args, state, {THREADS, HOST, OVERLAPS});
             },

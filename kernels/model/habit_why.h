@@ -9,9 +9,11 @@
 #define MODEL_WHY_optimizer \
     "Each operation of each tensor is a launch of its own, and most tensors are too small to fill the device."
 #define MODEL_WHY_norm \
-    "Each tensor's norm that is copied to the host makes it wait until the device has nothing left to do."
+    "Norms tensor by tensor are small pieces of work in a row, and each that is copied to the host waits until the device has nothing to do."
 #define MODEL_WHY_loss \
     "Reading the loss waits for the step, so that the next one's first launches find an idle device."
+#define MODEL_WHY_graph_loss \
+    "A graph makes the next step's launch short, but a host that waits for the loss still comes too late with it."
 #define MODEL_WHY_zero \
     "Zeroing is a pass over the gradients' memory, and taking memory anew asks the driver, which waits for the device."
 #define MODEL_WHY_attention \
@@ -30,6 +32,9 @@
     "An evaluation is forward passes in which nothing is learned."
 #define MODEL_WHY_checkpoint \
     "A file that is written in the loop lets the device wait for the disk."
+
+/* Batches of an evaluation. */
+enum { MODEL_EVALUATED = 10 };
 
 /* A row of a table of habits. */
 #define MODEL_HABIT(name, ...) {#name, MODEL_WHY_##name, __VA_ARGS__}

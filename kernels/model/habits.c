@@ -1,16 +1,22 @@
 /*
  * habits.c - what habits cost a training step on the host: variants of `best` that differ
- * in one of them. Those that are about waiting for a device are habits.cu's alone.
+ * in one of them.
  *
  * 1. optimizer   AdamW as an operation at a time and tensor, or as one pass
- * 2. zero        gradients set to zero before the step, or just overwritten
- * 3. attention   a head's scores in memory, or in tiles
- * 4. inputs, loader   habit_inputs.c
+ * 2. norm        the gradients' norm by one chain of additions, or by several
+ * 3. zero        gradients' memory taken anew, set to zero before the step, or just
+ *                overwritten
+ * 4. attention   a head's scores in memory, or in tiles
+ *
+ * Those that have files of their own: habit_inputs.c (inputs, loader), habit_pauses.c
+ * (evaluation, checkpoint); loss, launches and products have nothing to measure here
+ * (habit_not_here.c).
  *
  * Bound by the products, as the step is; what differs is bound by memory.
  */
 #include "habits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
@@ -21,6 +27,13 @@ static model_way_cpu adamw_per_tensor(void)
 {
     model_way_cpu way = model_best_way_cpu;
     way.adamw = "per_tensor";
+    return way;
+}
+
+static model_way_cpu norm_per_tensor(void)
+{
+    model_way_cpu way = model_best_way_cpu;
+    way.clip = "per_tensor";
     return way;
 }
 
@@ -57,6 +70,19 @@ static int run_per_tensor(const void *args, void *workspace, void *state, kernel
     return model_run_cpu(args, &way, workspace, state);
 }
 
+static size_t norm_workspace(const void *args)
+{
+    model_way_cpu way = norm_per_tensor();
+    return model_workspace_bytes_cpu(args, &way);
+}
+
+static int run_norm(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    model_way_cpu way = norm_per_tensor();
+    (void)stream;
+    return model_run_cpu(args, &way, workspace, state);
+}
+
 static size_t naive_workspace(const void *args)
 {
     part_way_cpu parts = naive_attention_parts();
@@ -83,6 +109,24 @@ static int run_zeroed(const void *args, void *workspace, void *state, kernel_str
     return model_habit_best_cpu(args, workspace, state, stream);
 }
 
+/* Memory of each gradient's size, taken anew and touched, and given back: the step's own
+ * gradients stay where they are. */
+static int run_renewed(const void *args, void *workspace, void *state, kernel_stream stream)
+{
+    enum { PAGE = 4096 };
+    const model_args *a = args;
+    for (int64_t i = 0; i < model_tensor_count(&a->shape); i++) {
+        parameters_tensor t = model_tensor_at(&a->shape, i);
+        size_t bytes = (size_t)parameters_elements(&t) *
+                       kernel_dtype_bytes(model_storage(a->dtype));
+        volatile char *gradient = malloc(bytes);
+        if (!gradient) return KERNEL_ERROR_MEMORY;
+        for (size_t at = 0; at < bytes; at += PAGE) gradient[at] = 0;
+        free((void *)gradient);
+    }
+    return model_habit_best_cpu(args, workspace, state, stream);
+}
+
 /* ---- tables -------------------------------------------------------------------------------- */
 
 static const kernel_variant optimizer_rows[] = {
@@ -94,7 +138,19 @@ static const kernel_variant optimizer_rows[] = {
      .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
+static const kernel_variant norm_rows[] = {
+    {.name = "per_tensor", .note = "one chain of additions in double",
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = norm_workspace,
+     .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_norm},
+    {.name = "fused", .note = "sixteen chains of additions", .dtypes = MODEL_HABIT_DTYPES_CPU,
+     .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
+     .release = model_release_cpu, .run = model_habit_best_cpu},
+};
+
 static const kernel_variant zero_rows[] = {
+    {.name = "renewed", .note = "each gradient's memory taken anew and given back",
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu,
+     .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_renewed},
     {.name = "memset", .note = "gradients set to zero before each step", .dtypes = MODEL_HABIT_DTYPES_CPU,
      .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_zeroed},
@@ -116,9 +172,15 @@ static const kernel_variant attention_rows[] = {
 
 const model_habit model_habits_cpu[] = {
     MODEL_HABIT(optimizer, 1, 0, TABLE(optimizer_rows), NULL),
+    MODEL_HABIT(norm, 1, 0, TABLE(norm_rows), NULL),
+    MODEL_HABIT(loss, 100, 0, TABLE(model_loss_rows_cpu), NULL),
+    MODEL_HABIT(launches, 20, 0, TABLE(model_launches_rows_cpu), NULL),
     MODEL_HABIT(zero, 1, 0, TABLE(zero_rows), NULL),
     MODEL_HABIT(attention, 1, 0, TABLE(attention_rows), NULL),
-    MODEL_HABIT(inputs, 20, 0, TABLE(model_inputs_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(products, 1, 0, TABLE(model_products_rows_cpu), NULL),
+    MODEL_HABIT(evaluation, 10, 0, TABLE(model_evaluation_rows_cpu), NULL),
+    MODEL_HABIT(checkpoint, 10, 0, TABLE(model_checkpoint_rows_cpu), NULL),
+    MODEL_HABIT(inputs, 10, 0, TABLE(model_inputs_rows_cpu), model_inputs_idle_cpu),
     MODEL_HABIT(loader, 8, 5, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
     MODEL_HABIT(loader, 8, 20, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
     MODEL_HABIT(loader, 8, 50, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),

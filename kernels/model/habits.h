@@ -5,10 +5,11 @@
 #ifndef MODEL_HABITS_H
 #define MODEL_HABITS_H
 
+#include "../common/element.h"
 #include "habit_why.h"
 #include "model.h"
 
-enum { MODEL_HABIT_DTYPES_CPU = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
+enum { MODEL_HABIT_DTYPES_CPU = ELEMENT_DTYPES };
 
 /* habits.c: a step by the best of everything, model_habit's `best`. */
 size_t model_habit_workspace_cpu(const void *args);
@@ -17,5 +18,12 @@ int model_habit_best_cpu(const void *args, void *workspace, void *state, kernel_
 /* habit_inputs.c; the idle time of either's state */
 extern const kernel_variant model_inputs_rows_cpu[3], model_loader_rows_cpu[5];
 double model_inputs_idle_cpu(const void *state);
+
+/* habit_pauses.c */
+extern const kernel_variant model_evaluation_rows_cpu[2], model_checkpoint_rows_cpu[3];
+
+/* habit_not_here.c */
+extern const kernel_variant model_loss_rows_cpu[2], model_launches_rows_cpu[2],
+    model_products_rows_cpu[2];
 
 #endif

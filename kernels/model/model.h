@@ -113,7 +113,8 @@ typedef struct model_watch {
 /* memory: model_plan.total bytes, aligned to 512, whose parameters, state, inputs
  * and constants are there. keeps: a backward pass will follow or follows.
  * recomputes: of a kept pass only the blocks' inputs are, and backward runs each
- * block forward again. dtype f32, tf32 or bf16; bf16 has f32 master weights. */
+ * block forward again. dtype f32, tf32, f16 or bf16; the halves have f32 master weights,
+ * and f16 a dynamic loss scale. */
 typedef struct model_args {
     model_shape shape;
     kernel_dtype dtype;
@@ -124,6 +125,7 @@ typedef struct model_args {
     void *memory;
     optimizer_adamw settings;
     float max_norm; /* of the gradients, beyond which they are scaled down */
+    optimizer_scaling scaling; /* of f16's loss */
     const struct model_habit *habit; /* that is measured, or NULL */
     const model_watch *watch; /* or NULL */
 } model_args;
@@ -134,12 +136,14 @@ typedef enum model_buffer {
     MODEL_TOKENS,      /* int32 [rows] */
     MODEL_TARGETS,     /* int32 [rows] */
     MODEL_MASK,        /* [table_rows]: 0, and MODEL_MASKED behind the vocabulary */
-    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / rows */
+    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / rows, of f16
+                          times the loss scale */
     MODEL_VALUES,      /* [model_tensor_offset]: the parameters */
     MODEL_GRADIENTS,   /* theirs */
-    MODEL_MASTER,      /* f32, of bf16 parameters */
+    MODEL_MASTER,      /* f32, of f16 and bf16 parameters */
     MODEL_FIRST,       /* AdamW's moments, f32 */
     MODEL_SECOND,
+    MODEL_SCALER, /* an optimizer_scaler, of f16 */
     MODEL_STREAM, /* x_0 to x_layers, or two of them in turn */
     MODEL_BLOCKS, /* activations of each layer, or of one */
     MODEL_FINAL,  /* what the final norm gives: [rows, width] */
@@ -194,6 +198,9 @@ void *model_memory(const model_args *args, const model_plan *plan, model_buffer 
 void *model_tensor_memory(const model_args *args, const model_plan *plan, model_buffer buffer,
                           int64_t index);
 
+/* Whether there is a loss scale: of f16, where a backward pass follows. */
+int model_scales_loss(const model_args *args);
+
 /* f32 for tf32: how elements are stored. */
 kernel_dtype model_storage(kernel_dtype dtype);
 
@@ -205,7 +212,7 @@ typedef int model_fill_function(void *data, kernel_dtype dtype, int64_t count, f
  * 0.02 times normal numbers, of the layers that end a residual branch divided by
  * sqrt(2 layers), norms' weights around 1 (Radford et al., 2019, section 2.3); here
  * biases too, so that one that is forgotten shows. Rows that pad the table
- * are 0. bf16 parameters are their master weights rounded. 0 or what fill gave. */
+ * are 0. Narrow parameters are their master weights rounded. 0 or what fill gave. */
 int model_fill(const model_args *args, model_fill_function *fill, uint64_t seed);
 
 /* ---- ops --------------------------------------------------------------------------- */
@@ -217,7 +224,9 @@ typedef enum model_op_kind {
     MODEL_OP_LOSS,          /* loss.h's forward */
     MODEL_OP_LOSS_GRADIENT, /* its forward_backward */
     MODEL_OP_MEAN,
+    MODEL_OP_SCALE_LOSS, /* of f16, before the loss */
     MODEL_OP_CLIP,
+    MODEL_OP_UNSCALE, /* of f16, after the norm */
     MODEL_OP_ADAMW
 } model_op_kind;
 
@@ -242,12 +251,14 @@ typedef struct model_op {
         embedding_backward_args embedding_gradient;
         loss_args loss;
         model_mean mean;
+        optimizer_scale_loss_args scale_loss;
         optimizer_clip_args clip;
+        optimizer_unscale_args unscale;
         optimizer_adamw_args adamw;
     } as;
 } model_op;
 
-enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 11 };
+enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 13 };
 
 typedef struct model_ops {
     model_op *list;

@@ -136,6 +136,25 @@ static void test_a_batch_that_cannot_be_made(void **unused)
     }
 }
 
+/* A folder that is not there: said, by a thread as in the loop. */
+static void test_a_file_that_cannot_be_written(void **unused)
+{
+    int tried = 0;
+    (void)unused;
+    setenv("TMPDIR", "/nowhere", 1);
+    FOR_EACH_ROW(habit, row) {
+        if (strcmp(habit->name, "checkpoint") || !strcmp(row->name, "none")) continue;
+        test_model m = open_habit(habit, row, KERNEL_F32);
+        assert_int_equal(row->run(&m.args, m.workspace, m.state, NULL), KERNEL_ERROR_SAID);
+        assert_string_equal(kernel_error_string(KERNEL_ERROR_SAID),
+                            "a file in '/nowhere': No such file or directory");
+        close_model(&m);
+        tried++;
+    }
+    unsetenv("TMPDIR");
+    assert_int_equal(tried, 2);
+}
+
 /* Nothing is waited for where the inputs are there, and something where they are not. */
 static void test_idle(void **unused)
 {
@@ -159,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_described),
         cmocka_unit_test(test_inputs_are_loaded),
         cmocka_unit_test(test_a_batch_that_cannot_be_made),
+        cmocka_unit_test(test_a_file_that_cannot_be_written),
         cmocka_unit_test(test_idle),
     };
     return cmocka_run_group_tests_name("habits", tests, NULL, NULL);
