@@ -85,9 +85,16 @@ kernel_table model_suite_table(const gpubench *bench)
     return gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(model_cuda) : model_cpu;
 }
 
+/* Attention that takes contiguous heads only: all of what the habit `mask` compares, too. */
+static int adapts_to(const model_args *a, const char *variant)
+{
+    if (a->habit && !strcmp(a->habit->name, "mask")) return 0;
+    return strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
+}
+
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant)
 {
-    int adapts = strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
+    int adapts = adapts_to(a, variant);
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench)) return model_layout_cuda(&a->shape, a->dtype, adapts);
 #endif
