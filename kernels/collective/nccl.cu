@@ -219,13 +219,12 @@ int send_blocks(const nccl_api *api, const collective_shape *s, const collective
                 const rank_state &r)
 {
     const size_t n = static_cast<size_t>(s->block), bytes = n * kernel_dtype_bytes(s->dtype);
+    char *send = static_cast<char *>(b->send), *receive = static_cast<char *>(b->receive);
     int code = 0, type = type_of(s->dtype);
     for (int peer = 0; peer < s->ranks && code == 0; peer++) {
         size_t at = static_cast<size_t>(peer) * bytes;
-        code = api->Send(static_cast<char *>(b->send) + at, n, type, peer, r.communicator, r.stream);
-        if (code == 0)
-            code = api->Recv(static_cast<char *>(b->receive) + at, n, type, peer, r.communicator,
-                             r.stream);
+        code = api->Send(send + at, n, type, peer, r.communicator, r.stream);
+        if (code == 0) code = api->Recv(receive + at, n, type, peer, r.communicator, r.stream);
     }
     return code;
 }

@@ -140,7 +140,8 @@ static void write_out(const call *c, const char *out)
 {
     size_t at = 0;
     if (c->what != EXCHANGE) {
-        memcpy(c->receive, out, bytes_of(c) * (c->what == ALL_GATHER ? (size_t)c->one->all->count : 1));
+        size_t blocks = c->what == ALL_GATHER ? (size_t)c->one->all->count : 1;
+        memcpy(c->receive, out, bytes_of(c) * blocks);
         return;
     }
     for (int i = 0; i < c->transfers; i++)
