@@ -203,7 +203,8 @@ $(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_ap
 	$(CC) $(TEST_CFLAGS) -Itests/fake_cuda -fPIC -shared -o $@ $<
 
 $(TESTS)/collective_cuda: tests/fixtures/collective_cuda.c $(wildcard suites/collective*.c) suites/launch.c \
-  suites/heartbeat.c suites/worker.c suites/suite.c suites/gpubench.c suites/parallel.c $(FAKE_CUDA_SOURCES) \
+  suites/heartbeat.c suites/worker.c suites/suite.c suites/peaks.c suites/once.c suites/gpubench.c suites/parallel.c \
+  $(FAKE_CUDA_SOURCES) \
   $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
