@@ -125,6 +125,10 @@ typedef struct gpubench_case {
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
     const char *runs_on;                   /* of host code: "avx2, 2 threads"; NULL: not said */
+    /* Of work that only the case can time, on several devices or processes: executes it count
+     * times in a row (1 in modes cold and dirty), waits, and puts what all of that took into
+     * *us. mode is what it is asked for. NULL: run is timed. */
+    int (*sample)(void *context, unsigned mode, uint64_t count, double *us);
 } gpubench_case;
 
 /* One dimension of a sweep. values are words or numbers with commas between them, or
@@ -196,6 +200,11 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
                          void *context);
 
+/* What the table's column `peak` holds bytes and operations against where the device
+ * itself does not say, as on the CPU: the best that was measured. A share above it
+ * (what was read came from a cache) is left empty. 0: unknown. */
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s);
+
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
@@ -203,6 +212,11 @@ void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubenc
  * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
+
+/* Before gpubench_close, of a process that must stay what it is, as a rank of a job that
+ * several form: a case that crashes or hangs then ends the program, with its row and those
+ * before it, and is not followed by a fresh process. why: what a message says. */
+void gpubench_stay(gpubench *bench, const char *why);
 
 /* ---- for a case's functions ---- */
 
@@ -1439,6 +1453,13 @@ typedef struct gpb_counter {
 
 enum { GPB_COUNTERS = 8 };
 
+/* What the host's processors did since they started, in clock ticks, and how often
+ * this one was held back. 0 where nobody says. */
+typedef struct gpb_pressure {
+    double total, others, stolen; /* of all processors; by other programs, by other guests */
+    double throttled_us, too_hot; /* by the cgroup's quota; times */
+} gpb_pressure;
+
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
@@ -1455,6 +1476,7 @@ typedef struct gpb_live {
     gpubench_stream stream;  /* if it has its own: the one that it works on */
     int has_own_stream;
     int unswept;             /* host: flushing the known lines alone gives the same time */
+    gpb_pressure before;     /* host: at the first execution */
     int set_up, begun, done, ungated, time_outs, power_limited, hot_looks, leads_alone;
     int crowded;  /* there was no memory for it beside its group */
     int misused;  /* it asked for what it has not: reason says what */
@@ -1539,6 +1561,7 @@ typedef struct gpb_machine {
     int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
+    double measured_gb_per_s, measured_tflop_per_s; /* where the device does not say */
 } gpb_machine;
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
@@ -2678,6 +2701,99 @@ static int gpb_find_clflushopt(void)
 #endif
 }
 
+/* The first number behind `name` in a file, or, without a name, in it; 0: none. */
+static double gpb_number_in(const char *path, const char *name)
+{
+    char line[512];
+    double value = 0;
+    int found = 0;
+    FILE *file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        size_t length = name ? strlen(name) : 0;
+        found = !name || (!strncmp(line, name, length) && line[length] == ' ');
+        if (found)
+            value = strtod(line + length, NULL);
+    }
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* The line of all processors in /proc/stat (proc(5)): ticks of user, nice, system,
+ * idle, iowait, irq, softirq and steal. own: of this process, which is no other. */
+static void gpb_parse_processors(const char *line, double own, gpb_pressure *load)
+{
+    double ticks[8] = {0};
+    size_t i;
+    char *at;
+    if (strncmp(line, "cpu ", 4) != 0)
+        return;
+    at = (char *)(uintptr_t)(line + 4);
+    for (i = 0; i < GPB_COUNT_OF(ticks); i++) {
+        ticks[i] = strtod(at, &at);
+        load->total += ticks[i];
+    }
+    load->stolen = ticks[7];
+    load->others = load->total - ticks[3] - ticks[4] - ticks[7] - own;
+}
+
+/* Where this process's limits of version 2 are; those of the tree's root elsewhere. */
+static void gpb_quota_file(char *path, size_t bytes)
+{
+    char line[512];
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    snprintf(path, bytes, "/sys/fs/cgroup/cpu.stat");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "0::/", 4) && line[4])
+            snprintf(path, bytes, "/sys/fs/cgroup%s/cpu.stat", line + 3);
+    }
+    if (file)
+        fclose(file);
+}
+
+static gpb_pressure gpb_pressure_now(void)
+{
+    gpb_pressure load;
+    char text[600] = "";
+    FILE *file = fopen("/proc/stat", "r");
+    memset(&load, 0, sizeof load);
+    if (file && fgets(text, sizeof text, file))
+        gpb_parse_processors(text, (double)clock() / CLOCKS_PER_SEC *
+                                       (double)sysconf(_SC_CLK_TCK), &load);
+    if (file)
+        fclose(file);
+    gpb_quota_file(text, sizeof text);
+    load.throttled_us = gpb_number_in(text, "throttled_usec");
+    load.too_hot = gpb_number_in(
+        "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", NULL);
+    return load;
+}
+
+/* Ticks are of 10 ms: with fewer than 20 of all processors nothing is said. A tenth
+ * of the machine for others is more than its own background. */
+static void gpb_flag_pressure(gpb_live *live, const gpb_pressure *before,
+                              const gpb_pressure *now)
+{
+    const double share = 0.1, least = 20;
+    double total = now->total - before->total;
+    if (total >= least && now->others - before->others > share * total)
+        gpb_add_flag(live, "busy");
+    if (total >= least && now->stolen - before->stolen > share * total / 2)
+        gpb_add_flag(live, "steal");
+    if (now->throttled_us > before->throttled_us)
+        gpb_add_flag(live, "throttle=quota");
+    if (now->too_hot > before->too_hot)
+        gpb_add_flag(live, "throttle=hot");
+}
+
+/* Below what the processor promises for any load; both in kHz. */
+static void gpb_flag_clock(gpb_live *live, double now, double promised)
+{
+    if (now > 0 && now < 0.9 * promised)
+        gpb_add_flag(live, "throttle=clock");
+}
+
 static int gpb_host_open(gpubench *bench)
 {
     const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpb_last_cache_bytes();
@@ -2881,6 +2997,7 @@ static int gpb_host_begin(gpubench *bench, gpb_live *live)
     int code;
     if (live->mode == GPUBENCH_GRAPH)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
+    live->before = gpb_pressure_now();
     if (run != gpb_run_nothing && gpb_is_empty(run))
         return gpubench_fail(bench, GPUBENCH_FAILED, "did nothing: an empty function; hand the "
                                                      "result to gpubench_keep");
@@ -2939,10 +3056,18 @@ static const char *gpb_host_error_string(int code)
     return strerror(code);
 }
 
+/* Of a case that was begun; others look at the state of a GPU. */
 static void gpb_host_read_state(gpubench *bench, gpb_live *live)
 {
+    static const char clock_now[] = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+    static const char promised[] = "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency";
+    gpb_pressure now;
     (void)bench;
-    (void)live;
+    if (!live->begun)
+        return;
+    now = gpb_pressure_now();
+    gpb_flag_pressure(live, &live->before, &now);
+    gpb_flag_clock(live, gpb_number_in(clock_now, NULL), gpb_number_in(promised, NULL));
 }
 
 static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
@@ -5300,6 +5425,15 @@ static void gpb_keep_sample(gpb_live *live, double us)
     live->samples[live->count++] = us;
 }
 
+/* The case's own timing where it has one, and where it is the case that is measured. */
+static int gpb_sample(gpubench *bench, gpb_live *live, double *us)
+{
+    const gpubench_case *one = &live->item->one;
+    if (!one->sample)
+        return bench->backend->sample(bench, live, us);
+    return one->sample(one->context, live->mode, live->batch, us);
+}
+
 /* Time of one run in us; negative after a failure, which ended the case. */
 static double gpb_take(gpubench *bench, gpb_live *live)
 {
@@ -5307,7 +5441,7 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     gpb_watch before = gpb_watch_run(bench, live, start);
     int code;
     bench->current = live;
-    code = bench->backend->sample(bench, live, &us);
+    code = gpb_sample(bench, live, &us);
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
     if (code != 0) {
@@ -5539,6 +5673,16 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     }
 }
 
+/* What a backend's begin finds out by its own means is not known of a case that times
+ * itself but for how long it takes. */
+static int gpb_begin_own(gpubench *bench, gpb_live *live)
+{
+    double us = 0;
+    int code = gpb_sample(bench, live, &us);
+    live->first_s = us * 1e-6;
+    return code;
+}
+
 static void gpb_begin(gpubench *bench, gpb_live *live)
 {
     int code;
@@ -5546,13 +5690,13 @@ static void gpb_begin(gpubench *bench, gpb_live *live)
     live->batch = 1;
     live->begun = 1;
     gpb_enter(bench, live, "run");
-    code = bench->backend->begin(bench, live);
+    code = live->item->one.sample ? gpb_begin_own(bench, live) : bench->backend->begin(bench, live);
     gpb_leave(bench);
     if (code != 0) {
         gpb_blame(bench, live, code, "first execution");
         return;
     }
-    if (live->mode == GPUBENCH_HOT)
+    if (live->mode == GPUBENCH_HOT || (live->mode == GPUBENCH_GRAPH && live->item->one.sample))
         gpb_choose_batch(bench, live);
     if (!live->done)
         gpb_warm_up(bench, live);
@@ -5887,6 +6031,16 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
     }
 }
 
+/* Of the ceilings that the program measured; above them the cache had a share. */
+static double gpb_share_of_measured(const gpb_machine *machine, const gpb_live *live, double us)
+{
+    double gb_peak = machine->measured_gb_per_s, tflop_peak = machine->measured_tflop_per_s;
+    double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = tflop_peak > 0 ? (double)live->flops / us / 1e6 / tflop_peak : 0;
+    double share = by_bytes > by_flops ? by_bytes : by_flops;
+    return share <= 1 ? share : 0;
+}
+
 static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, double us)
 {
     const gpubench_case *one = &live->item->one;
@@ -5896,6 +6050,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, dou
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)live->flops / us * 1e6 / flop_peak : 0;
+    if (gb_peak == 0 && flop_peak == 0)
+        return gpb_share_of_measured(machine, live, us);
     if (live->flops > 0 && flop_peak == 0)
         return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
@@ -6080,7 +6236,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || live->item->one.sample || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -9252,6 +9408,11 @@ void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t 
     bench->group_count++;
 }
 
+void gpubench_stay(gpubench *bench, const char *why)
+{
+    bench->restart.why_not = why;
+}
+
 void gpubench_measure(gpubench *bench, const gpubench_case *one)
 {
     gpubench_measure_group(bench, one, 1);
@@ -9336,6 +9497,12 @@ static void gpb_check_queue(gpubench *bench)
                              bench->settings.kernels       ? "--kernels"
                              : bench->settings.kernels_csv ? "--kernels-csv"
                                                            : "--trace");
+}
+
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s)
+{
+    bench->machine.measured_gb_per_s = gb_per_s;
+    bench->machine.measured_tflop_per_s = tflop_per_s;
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),

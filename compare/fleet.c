@@ -8,8 +8,12 @@
 /* Steps of a clock make equal values, between which nothing is known. */
 static const double least_deviation = 0.0005;
 
-static const double most_deviations = 10.0; /* in the scatter, and in the mean */
-static const double most_of_mean = 20.0;
+static const double most_deviations = 16.0; /* in the scatter, and in the mean */
+static const double most_of_mean = 4.0;
+
+/* With fewer runs a card that is off in some cases and processes that went astray look
+ * the same: of three runs the median is not one process's. */
+enum { least_runs = 3 };
 
 /* A fiftieth of fewer is too few to tell a tail from. */
 enum { least_for_tail = 500 };
@@ -25,7 +29,8 @@ struct fleet {
     double *deviation; /* of each value's case */
     double *scratch;   /* for the larger number of values and cards */
     double *by_card;   /* the differences, those of a card next to each other */
-    double *middles;   /* of each card */
+    double *middles;   /* of each card: its median difference, and what the scatter leaves out */
+    double *farthest;
     size_t *judged;    /* the cards with a case, and one figure of each */
     double *figures;
     bool *extreme;
@@ -123,14 +128,16 @@ static void measure_scatter(struct fleet *fleet)
     for (size_t i = 0; i < fleet->value_count; i++) {
         struct fleet_value *value = &fleet->values[i];
         struct fleet_card *card = &fleet->cards[value->card];
-        double distance = value->difference - card->mean;
+        double distance = value->difference - fleet->middles[value->card];
         value->deviations = distance / fleet->deviation[i];
         if (isnan(distance))
             continue;
         double near = winsorized(fleet, i) - card->mean;
+        double counted = fmin(fabs(value->deviations), most_deviations);
         card->high += near * near;
         card->worst = fmax(card->worst, fabs(distance));
-        card->scatter += fmin(fabs(value->deviations), most_deviations);
+        card->scatter += counted;
+        fleet->farthest[value->card] = fmax(fleet->farthest[value->card], counted);
     }
 }
 
@@ -145,7 +152,8 @@ static void bound_means(struct fleet *fleet, const struct rule *rule)
                     sqrt(card->high / (cases - 1.0) / cases);
         card->low = card->mean - reach;
         card->high = card->mean + reach;
-        card->scatter = log(card->scatter / fmax(1.0, cases) + least_deviation);
+        card->scatter = log((card->scatter - fleet->farthest[i]) / fmax(1.0, cases - 1.0) +
+                            least_deviation);
     }
 }
 
@@ -166,12 +174,14 @@ static void narrow_by_runs(struct fleet *fleet, size_t count)
 }
 
 /* The scatter of a card with a single case is always 0. */
-static size_t list_judged(struct fleet *fleet, size_t least_cases)
+static size_t list_judged(struct fleet *fleet, size_t least_cases, size_t runs_of_case)
 {
     size_t count = 0;
-    for (size_t i = 0; i < fleet->card_count; i++)
-        if (fleet->cards[i].cases >= least_cases)
+    for (size_t i = 0; i < fleet->card_count; i++) {
+        const struct fleet_card *card = &fleet->cards[i];
+        if (card->cases >= least_cases && card->runs >= runs_of_case * card->cases)
             fleet->judged[count++] = i;
+    }
     return count;
 }
 
@@ -203,7 +213,7 @@ static bool find_extremes(struct fleet *fleet, size_t count, double rate, bool b
 
 static bool find_off(struct fleet *fleet, const struct rule *rule, struct fleet_summary *summary)
 {
-    size_t count = list_judged(fleet, 1);
+    size_t count = list_judged(fleet, 1, 1);
     double margin = log1p(rule->margin);
     *summary = (struct fleet_summary){.reach = INFINITY};
     if (count < least_cards)
@@ -223,7 +233,7 @@ static bool find_off(struct fleet *fleet, const struct rule *rule, struct fleet_
 static bool find_scattered(struct fleet *fleet, const struct rule *rule,
                            struct fleet_summary *summary)
 {
-    size_t count = list_judged(fleet, 2);
+    size_t count = list_judged(fleet, 2, least_runs);
     struct fleet_summary found = {0};
     if (count < least_cards)
         return true;
@@ -247,11 +257,12 @@ static bool reserve(struct fleet *fleet)
     fleet->scratch = malloc(most * sizeof fleet->scratch[0]);
     fleet->by_card = malloc((fleet->value_count + 1) * sizeof fleet->by_card[0]);
     fleet->middles = malloc((fleet->card_count + 1) * sizeof fleet->middles[0]);
+    fleet->farthest = calloc(fleet->card_count + 1, sizeof fleet->farthest[0]);
     fleet->judged = malloc((fleet->card_count + 1) * sizeof fleet->judged[0]);
     fleet->figures = malloc((fleet->card_count + 1) * sizeof fleet->figures[0]);
     fleet->extreme = malloc((fleet->card_count + 1) * sizeof fleet->extreme[0]);
     return fleet->deviation && fleet->scratch && fleet->by_card && fleet->middles &&
-           fleet->judged && fleet->figures && fleet->extreme;
+           fleet->farthest && fleet->judged && fleet->figures && fleet->extreme;
 }
 
 static void release(struct fleet *fleet)
@@ -260,6 +271,7 @@ static void release(struct fleet *fleet)
     free(fleet->scratch);
     free(fleet->by_card);
     free(fleet->middles);
+    free(fleet->farthest);
     free(fleet->judged);
     free(fleet->figures);
     free(fleet->extreme);

@@ -7,12 +7,13 @@
  *
  *  - the mean: the card is slower or faster in everything. Odd where it stands too
  *    far from those of the other cards, and is beyond the margin. No case takes part
- *    with more than 20 deviations from the card's median one (a mean winsorized as in
+ *    with more than 4 deviations from the card's median one (a mean winsorized as in
  *    Huber 1981, "Robust statistics"): one process that took twice as long would move
  *    the mean of thirty cases by more than the margin.
  *  - the scatter: the logarithm of the mean size of the differences from the card's
- *    own mean, in units of each case's deviation, 10 at most. Odd where it is too
- *    large: some cases are off, and others are not. One far case alone does not do.
+ *    median one, in units of each case's deviation, 16 at most, without the farthest:
+ *    one far case alone does not do. Odd where it is too large: some cases are off, and
+ *    others are not. Only of cards with three runs of their cases or more.
  *
  * Too far is what mark_extremes says, so that healthy cards may differ among each
  * other, by the same in all cases or by case, and the cases need not be independent.
@@ -36,7 +37,7 @@ struct fleet_value {
     size_t runs;
     double log_cost;
     double difference; /* the last two are filled in; NAN with fewer than three cards */
-    double deviations; /* the difference from the card's mean, in those of the case */
+    double deviations; /* the difference from the card's median one, in those of the case */
 };
 
 struct fleet_card {
@@ -45,7 +46,7 @@ struct fleet_card {
     double mean; /* of the winsorized differences; its bounds over cases; NAN of one case */
     double low;
     double high;
-    double worst; /* the size of the largest difference from the mean */
+    double worst; /* the size of the largest difference from the median one */
     double scatter;
     bool off;       /* in everything */
     bool scattered; /* in some cases */

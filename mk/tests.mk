@@ -3,6 +3,7 @@
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
+KERNEL_TESTS += collective
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
@@ -142,6 +143,18 @@ $(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupt
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include \
 	  -o $@ $< -lcmocka -lpthread -ldl
 
+# An MPI library in which one rank does not do as it should.
+BAD_MPI := $(if $(MPI_FOUND),$(TESTS)/libbad_mpi.so)
+
+$(TESTS)/libbad_mpi.so: tests/fixtures/bad_mpi.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(MPI_COMPILE) -fPIC -shared -o $@ $< $(MPI_LINK) -ldl
+
+ifneq ($(BACKEND),cpu)
+build/cpu/collective: FORCE
+	$(MAKE) BACKEND=cpu $@
+endif
+
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA_SOURCES := $(wildcard tests/fake_cuda/*.c)
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda $(FAKE_CUDA_SOURCES)
@@ -171,7 +184,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
-$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
+$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c suites/peaks.c \
   $(FAKE_CUDA_SOURCES) $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
@@ -209,7 +222,7 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights build/cpu/collective $(BAD_MPI)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
@@ -222,10 +235,11 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
+	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
-	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 

@@ -4,6 +4,7 @@ import sys
 from .agree import agree
 from .cases import all_cases
 from .errors import STATUS_FAILED, STATUS_OK, STATUS_USAGE, UsageError, say
+from .kernels import beside
 from .options import SUITES, make_parser
 from .processes import run_all
 from .rows import is_failure, try_path, write_csv
@@ -69,6 +70,8 @@ def main(arguments):
         if settings.gradients:
             return agree(settings, cases)
         refuse_cases_of_the_cpu(settings, cases)
+        if settings.kernels:
+            return beside(settings, cases)
         if settings.worker_run:
             return work(settings, cases)
         if settings.csv is not None and settings.csv != "-":
