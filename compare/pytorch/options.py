@@ -114,8 +114,7 @@ def make_parser():
     add("--gradients", metavar="FILE", type=readable_file,
         help="what the model suite wrote of the --weights: held against PyTorch's, not measured")
     add("--kernels", metavar="FILE", type=readable_file,
-        help="a suite's --kernels-csv: measures nothing, and prints beside its kernels those that "
-             "PyTorch's profiler sees in the chosen cases")
+        help="a suite's --kernels-csv: prints it beside what PyTorch's profiler sees")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",
         help="what to measure (auto: the first GPU)")
     add("--mode", metavar="LIST", type=list_of(MODES), default=[MODES[0]],

@@ -126,6 +126,7 @@ typedef struct model_args {
     optimizer_adamw settings;
     float max_norm; /* of the gradients, beyond which they are scaled down */
     optimizer_scaling scaling; /* of f16's loss */
+    const float *mask; /* of attention (attention.h), or NULL: what is causal is by index */
     const struct model_habit *habit; /* that is measured, or NULL */
     const model_watch *watch; /* or NULL */
 } model_args;
@@ -310,7 +311,8 @@ int model_reference(const model_shape *shape, const float *const *parameters,
 
 /* ---- variants ---------------------------------------------------------------------- */
 
-/* adapts: 0 for variant `unfused` and for attention `naive` and `tiled`, 1 for the others. */
+/* adapts: 0 for variant `unfused`, for attention `naive` and `tiled` and for the
+ * habit `mask`, 1 for the others. */
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts);
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts);
 

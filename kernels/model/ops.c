@@ -141,8 +141,9 @@ static void add_block(const builder *b, int64_t layer, int again)
     for (int i = 0; i < BLOCK_FORWARD_PARTS; i++) {
         if (leaves_out(b, block_forward_rows[i].kind)) continue;
         if (again && i == BLOCK_FORWARD_DOWN) continue;
-        add_part(b, block_forward_describe(&a, i, &b->args->layout),
-                 again ? MODEL_BACKWARD : MODEL_FORWARD, i, layer, again);
+        part_args part = block_forward_describe(&a, i, &b->args->layout);
+        if (part.kind == PART_ATTENTION) part.as.attention.mask = b->args->mask;
+        add_part(b, part, again ? MODEL_BACKWARD : MODEL_FORWARD, i, layer, again);
     }
 }
 
