@@ -166,8 +166,20 @@ static void check_op(gpubench *bench, const suite_case *of, int steps, const mod
     *code = c.code;
 }
 
+/* How many launches a run is: a graph knows, and has those of `best`. */
+static void tell_launches(const suite_case *c, gpubench *bench)
+{
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench) && c->state && !strcmp(c->variant->name, "graph"))
+        gpubench_counter(bench, "launches", (double)model_launches_cuda(c->state));
+#endif
+    (void)c;
+    (void)bench;
+}
+
 int model_verify(suite_case *c, gpubench *bench)
 {
+    tell_launches(c, bench);
     return model_verify_steps(c, bench, 1);
 }
 

@@ -147,6 +147,7 @@ struct graph_state {
     void *ops; /* best's state: the graph's kernels use what it owns */
     void *workspace;
     cudaGraphExec_t graph;
+    size_t launches;
 };
 
 void release_graph(void *state)
@@ -225,7 +226,7 @@ int prepare_graph(const void *args, void **state)
                               [&](cudaStream_t stream) {
                                   return model_run_cuda(args, s->workspace, s->ops, stream);
                               },
-                              &s->graph);
+                              &s->graph, &s->launches);
     if (error)
         release_graph(s);
     else
@@ -341,6 +342,11 @@ extern "C" {
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
     return block_layout_cuda(model_block_shape(shape), dtype, adapts != 0);
+}
+
+uint64_t model_launches_cuda(const void *state)
+{
+    return static_cast<const graph_state *>(state)->launches;
 }
 
 const kernel_table model_cuda = {ROWS, sizeof ROWS / sizeof *ROWS};

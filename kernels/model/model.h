@@ -342,6 +342,9 @@ block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int
 extern const kernel_table model_cpu;
 extern const kernel_table model_cuda;
 
+/* Of a state of model_cuda's `graph`: kernels, copies and fills that a run launches. */
+uint64_t model_launches_cuda(const void *state);
+
 /* What a habit costs: variants of a whole step (MODEL_STEP, all components) that leave
  * the same behind and differ in the habit, the better one last. Their args name the habit.
  * Each run is `steps` steps. */
