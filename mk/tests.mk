@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
+KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 KERNEL_TESTS += collective
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
