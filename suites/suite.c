@@ -3,6 +3,8 @@
  */
 #include "suite.h"
 
+#include "peaks.h"
+
 #include "../gpubench_trace.h"
 
 #include "../kernels/common/convert.h"
@@ -91,6 +93,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     take_processors(s.bench);
+    suite_measure_peaks(s.bench);
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",
                       GPUBENCH_CUDA ? "--device auto takes the GPU"
@@ -260,6 +263,7 @@ static int case_setup(void *context, gpubench *bench)
     if (workspace_bytes > 0 &&
         !(c->workspace = gpubench_alloc(bench, workspace_bytes, GPUBENCH_DEVICE)))
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, c->workspace, workspace_bytes, "workspace");
     return variant->prepare ? variant->prepare(c->args, &c->state) : 0;
 }
 
@@ -451,6 +455,7 @@ int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev
     *memory = gpubench_alloc(bench, suite_bytes(count, dtype), GPUBENCH_DEVICE);
     if (!*memory)
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, *memory, suite_bytes(count, dtype), "inputs");
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench))
         return random_normal_cuda(*memory, dtype, count, 0, stddev, seed, NULL);
