@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
+KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 KERNEL_TESTS += collective
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
@@ -203,7 +203,8 @@ $(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_ap
 	$(CC) $(TEST_CFLAGS) -Itests/fake_cuda -fPIC -shared -o $@ $<
 
 $(TESTS)/collective_cuda: tests/fixtures/collective_cuda.c $(wildcard suites/collective*.c) suites/launch.c \
-  suites/heartbeat.c suites/worker.c suites/suite.c suites/gpubench.c suites/parallel.c $(FAKE_CUDA_SOURCES) \
+  suites/heartbeat.c suites/worker.c suites/suite.c suites/peaks.c suites/once.c suites/gpubench.c suites/parallel.c \
+  $(FAKE_CUDA_SOURCES) \
   $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
