@@ -382,6 +382,121 @@ static void findings_have_their_numbers(void **state)
     kernels = NULL;
 }
 
+/* By a parser that is not ours. */
+static void assert_is_trace_of(int spans)
+{
+    char command[256];
+    if (system("command -v python3 > /dev/null") != 0)
+        return;
+    snprintf(command, sizeof command, "python3 tests/header/trace_format.py '%s' %d", trace_path, spans);
+    assert_int_equal(system(command), 0);
+}
+
+static void watch_trace_of(const char *fake)
+{
+    trace = trace_path;
+    if (fake)
+        setenv("FAKE_CUPTI", fake, 1);
+    assert_int_equal(watch(), 0);
+    unsetenv("FAKE_CUPTI");
+    trace = NULL;
+}
+
+/* Its run, five calls, three kernels, a copy, a memset, and where the run was on the device. */
+static void the_timeline_is_what_viewers_read(void **state)
+{
+    (void)state;
+    watch_trace_of(NULL);
+    assert_is_trace_of(12);
+}
+
+/* From 28 to 33 us, beside one to 31 on the same stream: both whole, the later one in a lane
+ * of its own. */
+static void what_overlaps_on_a_stream_has_another_lane(void **state)
+{
+    (void)state;
+    watch_trace_of("overlaps");
+    assert_is_trace_of(13);
+    assert_holds(contents(trace_path), "\"tid\":100008,\"name\":\"early\",\"ts\":27.950,\"dur\":5.000");
+    assert_holds(contents(trace_path), "\"tid\":100008,\"name\":\"thread_name\",\"args\":{\"name\":\"stream 7, lane 2\"}");
+}
+
+static void names_of_any_bytes_are_text(void **state)
+{
+    (void)state;
+    watch_trace_of("names");
+    assert_is_trace_of(15);
+    assert_holds(contents(trace_path), "\"operator \\\"\\\" _k\\\\n\\u0009</script>%s\"");
+    assert_holds(contents(trace_path), "\"k\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\"");
+    assert_holds(contents(trace_path), "\"<unknown>\"");
+}
+
+/* Two launches of two kernels and a copy: 50 us more than the 51 of the rest. */
+static void what_a_graph_launched_is_counted_and_shown(void **state)
+{
+    char *text;
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "graph", 1);
+    text = printed();
+    unsetenv("FAKE_CUPTI");
+    assert_holds(text, "kernels, copies and memsets: 11, 101.00 us in all");
+    assert_holds(text, "\n  6 of them by 2 launches of a graph\n");
+    assert_holds(contents(csv_path), ",kernel,first,2,20,10,10,10,");
+    assert_holds(contents(csv_path), ",copy,device to device,2,10,5,5,5,");
+    kernels_csv = NULL;
+    watch_trace_of("graph");
+    assert_is_trace_of(12 + 6 + 2);
+    assert_holds(contents(trace_path), "\"tid\":99999,\"name\":\"graph launch\",\"ts\":99.950,"
+                                       "\"dur\":20.000,\"args\":{\"graph\":3,\"nodes\":3}}");
+    assert_holds(contents(trace_path), "\"name\":\"second\",\"ts\":104.950,\"dur\":10.000,\"args\":"
+                                       "{\"graph\":3,");
+}
+
+/* They fill several buffers. */
+static void of_many_launches_none_is_lost(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "many", 1);
+    assert_int_equal(watch(), 0);
+    assert_holds(contents(csv_path), ",kernel,tiny,100000,100000,1,1,1,1,");
+    kernels_csv = NULL;
+    watch_trace_of("many");
+    assert_is_trace_of(100001);
+    unsetenv("FAKE_CUPTI");
+}
+
+/* More than there is memory for: no table of a part. */
+static void too_many_launches_are_refused(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "endless", 1);
+    assert_int_equal(watch(), 2);
+    unsetenv("FAKE_CUPTI");
+    assert_int_equal(watch(), 0); /* the next one is whole again */
+    kernels_csv = NULL;
+}
+
+/* Of what is beyond the most that viewers open, a number is told. */
+static void a_timeline_has_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(trace_path), 0);
+    trace = trace_path;
+    assert_int_equal(watcher->open(NULL), 0);
+    gpt.span_count = GPT_MOST_SPANS - 2;
+    {
+        gpubench_case one = add();
+        assert_int_equal(watch_case(&one), 0);
+    }
+    assert_int_equal(watcher->close(NULL), 0);
+    trace = NULL;
+    assert_is_trace_of(2);
+    assert_holds(contents(trace_path), "\"left_out\":\"10\"");
+}
+
 /* Memory is the header's to know: libcupti is not asked for. */
 static void memory_needs_no_library(void **state)
 {
@@ -417,6 +532,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
         cmocka_unit_test(memory_needs_no_library),
+        cmocka_unit_test(the_timeline_is_what_viewers_read),
+        cmocka_unit_test(what_overlaps_on_a_stream_has_another_lane),
+        cmocka_unit_test(names_of_any_bytes_are_text),
+        cmocka_unit_test(what_a_graph_launched_is_counted_and_shown),
+        cmocka_unit_test(of_many_launches_none_is_lost),
+        cmocka_unit_test(too_many_launches_are_refused),
+        cmocka_unit_test(a_timeline_has_an_end),
         cmocka_unit_test(the_median_of_several_executions_is_told),
         cmocka_unit_test(the_sum_is_held_against_the_timed_one),
         cmocka_unit_test(a_failed_case_leaves_nothing),
