@@ -7,9 +7,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-SUITES := attention block ceilings embedding ffn loss memcpy model norm optimizer
+SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer
 # Those without a CUDA variant: there a program without a case to measure would fail.
-CPU_SUITES := collective rope
+CPU_SUITES := rope
 
 CC ?= cc
 CFLAGS ?= -O3
@@ -131,7 +131,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth check-kernels watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
+  install uninstall dist test-truth check-kernels memory-model watch gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format peers-model study-warmup \
   $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-warmup,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -166,8 +166,23 @@ suites: compile-all   ## measure every suite
 watch: compile-all   ## every suite's kernels and timelines, into results/kernels
 	$(call ONE_BY_ONE,kernels)
 
+# A step, and with twice the batch and twice the context: what was computed of them, and
+# what they took.
+MEMORY_SIZE := $(if $(filter cuda,$(BACKEND)),d=768 h=12 ff=3072 l=12 v=50257 tied=1,d=64 h=2 ff=256 l=2 v=256 tied=0)
+MEMORY_TEXTS := $(if $(filter cuda,$(BACKEND)),b=2_t=1024 b=4_t=1024 b=2_t=2048,b=2_t=32 b=4_t=32 b=2_t=64)
+MEMORY_SHAPES = $(foreach text,$(MEMORY_TEXTS),$(subst _, ,$(text)) $(MEMORY_SIZE);)
+memory-model: compile-model   ## a training step's memory, computed and taken at twice its size
+	@mkdir -p results/kernels
+	$(BUILD)/model --filter '^model\.step (best|unfused|recompute) ' --max-time 0.05 --quiet --memory \
+	  --memory-csv results/kernels/model.memory.csv --shape '$(MEMORY_SHAPES)' $(ARGS)
+	awk -f compare/csv.awk -f scripts/memory_changes.awk results/kernels/model.memory.csv
+
 peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
 	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
+
+.PHONY: study-attention
+study-attention: compile-block   ## attention's share of a block over the context, into results/study
+	sh scripts/study-attention.sh $(BUILD)/block results/study $(ARGS)
 
 study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
 	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)
@@ -226,7 +241,7 @@ suite-$(1): compile-$(1)
 kernels-$(1): compile-$(1)
 	@mkdir -p results/kernels
 	$(BUILD)/$(1) --max-time 0.1 --kernels --kernels-csv results/kernels/$(1).csv \
-	  --trace results/kernels/$(1).json $(ARGS)
+	  --memory-csv results/kernels/$(1).memory.csv --trace results/kernels/$(1).json $(ARGS)
 
 fleet-$(1): compile-$(1)
 	HOSTS='$(HOSTS)' LABELS='$(LABELS)' DIR='$(DIR)' FLEET_SECONDS='$(FLEET_SECONDS)' \

@@ -272,6 +272,18 @@ int gpubench_fail_call(const char *call, int code, const char *text);
  * forgotten at teardown. Returns GPUBENCH_OK or, outside a case, GPUBENCH_FAILED. */
 int gpubench_output(gpubench *bench, void *memory, size_t bytes);
 
+/* Called in setup, for --memory: these bytes, of gpubench_alloc or device memory from
+ * elsewhere, belong to a category: "parameters", "gradients", "optimizer", "activations",
+ * "workspace", "inputs" or any other word. Parts do not overlap. What nobody names is
+ * "outputs" where it was allocated as GPUBENCH_OUTPUT, else "other". Returns GPUBENCH_OK
+ * or, outside a case, GPUBENCH_FAILED. */
+int gpubench_category(gpubench *bench, const void *memory, uint64_t bytes, const char *category);
+
+/* The same of what the case would take if it were another one: change is "batch x2",
+ * "context x2" or the like. */
+int gpubench_category_if(gpubench *bench, const char *change, uint64_t bytes,
+                         const char *category);
+
 /* Called in setup: run puts its work on this stream, whatever it is given; then reset
  * and run are given this one, and the case is timed on it, with the row flag own-stream.
  * NULL: the default stream, where a launch <<<grid, block>>> goes; of code that is
@@ -394,7 +406,7 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 /* Says something on standard error behind the program's name, unless --quiet. */
 void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
-/* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
+/* ---- looking inside one execution: --kernels, --memory and --trace ---- */
 
 /* Watches further executions of each case that was measured, after all that is timed:
  * begin, run, end, the device idle before and after each of them, then tell; those of an
@@ -410,6 +422,18 @@ typedef struct gpubench_watcher {
     int (*close)(gpubench *bench);                         /* after the last: print and write */
     void (*range)(const char *name);                       /* NULL: the innermost one ends */
 } gpubench_watcher;
+
+/* Memory of a case, or (change is not NULL) what a change would make of it. */
+typedef struct gpubench_part {
+    const char *category, *change;
+    uint64_t bytes;
+    double at_us; /* when it was there, or was named, since setup began */
+} gpubench_part;
+
+/* Calls use for every part that the case at hand has, as they came, and then for what
+ * nobody named. For a watcher, in tell. */
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context);
 
 /* Without one those options are refused. Before gpubench_run and gpubench_close. */
 void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher);
@@ -780,7 +804,7 @@ int gpubench_compare(gpubench *bench, const Type *output, const Reference *refer
  *   the samples' file             --samples
  *   the rows as JSON              --json
  *   one group, mode by mode       members side by side, verification
- *   further executions, watched   --kernels and --trace
+ *   further executions, watched   --kernels, --memory and --trace
  *   the table                     what is printed
  *   processes                     --runs
  *   command line                  options, --help, --list
@@ -1499,6 +1523,7 @@ typedef struct gpb_allocation {
     unsigned char *base; /* guard zone, then the caller's bytes, then guard zone */
     size_t bytes;
     int kind;
+    double at_s;
 } gpb_allocation;
 
 /* Memory that gpubench_output named. */
@@ -1508,6 +1533,16 @@ typedef struct gpb_output_range {
     void *memory;
     size_t bytes;
 } gpb_output_range;
+
+/* What a case said of its memory. */
+typedef struct gpb_part {
+    struct gpb_part *next;
+    const gpb_item *owner;
+    const void *memory; /* NULL: what a change would take */
+    char *category, *change;
+    uint64_t bytes;
+    double at_s;
+} gpb_part;
 
 /* What gpubench_close is to call. */
 typedef struct gpb_at_close {
@@ -1569,10 +1604,10 @@ typedef struct gpb_machine {
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
-    const char *kernels_csv, *trace;
+    const char *kernels_csv, *memory_csv, *trace;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
-    int list, energy, quiet, profile, no_verify, kernels;
+    int list, energy, quiet, profile, no_verify, kernels, memory;
     unsigned modes;
 } gpb_settings;
 
@@ -1648,6 +1683,8 @@ struct gpubench {
     uint64_t order; /* rows of this run so far */
     gpb_live *current; /* whose setup, run or verify is executing */
     gpb_allocation *allocations;
+    gpb_part *parts, **last_part; /* in the order in which they came */
+    double set_up_s;              /* when the setup at hand began */
     gpb_output_range *outputs;
     gpb_at_close *at_close;
     uint64_t fills; /* gpubench_fill outside cases so far */
@@ -1961,6 +1998,7 @@ static void *gpb_allocate(gpubench *bench, const gpb_item *owner, size_t bytes, 
     made->base = base;
     made->bytes = bytes;
     made->kind = kind;
+    made->at_s = gpb_now_s();
     made->next = bench->allocations;
     bench->allocations = made;
     return base + GPB_GUARD_BYTES;
@@ -1991,6 +2029,76 @@ void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind)
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
 {
     return bench->backend->copy(destination, source, bytes);
+}
+
+static int gpb_add_part(gpubench *bench, const void *memory, uint64_t bytes, const char *category,
+                        const char *change)
+{
+    gpb_part *made;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_category outside a case's setup");
+        return GPUBENCH_FAILED;
+    }
+    made = (gpb_part *)gpb_must(calloc(1, sizeof *made));
+    made->owner = bench->current->item;
+    made->memory = memory;
+    made->bytes = bytes;
+    made->category = gpb_duplicate(category);
+    made->change = change ? gpb_duplicate(change) : NULL;
+    made->at_s = gpb_now_s();
+    if (!bench->last_part)
+        bench->last_part = &bench->parts;
+    *bench->last_part = made;
+    bench->last_part = &made->next;
+    return GPUBENCH_OK;
+}
+
+int gpubench_category(gpubench *bench, const void *memory, uint64_t bytes, const char *category)
+{
+    return memory ? gpb_add_part(bench, memory, bytes, category, NULL) : GPUBENCH_OK;
+}
+
+int gpubench_category_if(gpubench *bench, const char *change, uint64_t bytes, const char *category)
+{
+    return gpb_add_part(bench, NULL, bytes, category, change);
+}
+
+/* Whether it lies inside the allocation. */
+static int gpb_is_part_of(const gpb_part *part, const gpb_allocation *whole)
+{
+    const unsigned char *begin = whole->base + GPB_GUARD_BYTES;
+    const unsigned char *at = (const unsigned char *)part->memory;
+    return at && part->owner == whole->owner && at >= begin && at < begin + whole->bytes;
+}
+
+static uint64_t gpb_unnamed_bytes(const gpubench *bench, const gpb_allocation *whole)
+{
+    uint64_t named = 0;
+    const gpb_part *part;
+    for (part = bench->parts; part; part = part->next)
+        named += gpb_is_part_of(part, whole) ? part->bytes : 0;
+    return named < whole->bytes ? whole->bytes - named : 0;
+}
+
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context)
+{
+    const gpb_item *owner = bench->current ? bench->current->item : NULL;
+    const gpb_allocation *one;
+    const gpb_part *part;
+    for (part = bench->parts; part; part = part->next)
+        if (part->owner == owner && part->bytes > 0) {
+            gpubench_part told = {part->category, part->change, part->bytes,
+                                  (part->at_s - bench->set_up_s) * 1e6};
+            use(context, &told);
+        }
+    for (one = bench->allocations; one; one = one->next) {
+        int is_output = (one->kind & GPUBENCH_OUTPUT) != 0;
+        gpubench_part told = {is_output ? "outputs" : "other", NULL, gpb_unnamed_bytes(bench, one),
+                              (one->at_s - bench->set_up_s) * 1e6};
+        if (one->owner == owner && (one->kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE && told.bytes > 0)
+            use(context, &told);
+    }
 }
 
 int gpubench_output(gpubench *bench, void *memory, size_t bytes)
@@ -2058,6 +2166,23 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
     return GPUBENCH_OK;
 }
 
+static void gpb_forget_parts(gpubench *bench, const gpb_item *owner)
+{
+    gpb_part **link = &bench->parts;
+    while (*link) {
+        gpb_part *one = *link;
+        if (one->owner != owner) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        free(one->category);
+        free(one->change);
+        free(one);
+    }
+    bench->last_part = link;
+}
+
 static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
 {
     gpb_output_range **link = &bench->outputs;
@@ -2076,6 +2201,7 @@ static void gpb_release_memory(gpubench *bench, const gpb_item *owner)
 {
     gpb_allocation **link = &bench->allocations;
     gpb_forget_outputs(bench, owner);
+    gpb_forget_parts(bench, owner);
     while (*link) {
         gpb_allocation *one = *link;
         if (one->owner != owner) {
@@ -5653,6 +5779,7 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     const gpubench_case *one = &live->item->one;
     uint64_t before, after;
     int code = bench->backend->make_current(bench); /* another case may have left another device */
+    bench->set_up_s = gpb_now_s();
     before = bench->backend->free_bytes();
     bench->current = live;
     live->set_up = 1;
@@ -8401,6 +8528,8 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"},
     {"--kernels", NULL, "afterwards, the kernels in another execution of each case, as a table"},
     {"--kernels-csv", "FILE", "the same as CSV"},
+    {"--memory", NULL, "afterwards, each case's memory by category, as a table"},
+    {"--memory-csv", "FILE", "the same as CSV, a row for each part"},
     {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
 static int gpb_is_argument(const gpubench_option *option)
@@ -8822,7 +8951,8 @@ static const char *gpb_given(const char **given, const char *name)
 
 static int gpb_wants_watching(const gpb_settings *settings)
 {
-    return settings->kernels || settings->kernels_csv || settings->trace;
+    return settings->kernels || settings->kernels_csv || settings->memory ||
+           settings->memory_csv || settings->trace;
 }
 
 /* Two outputs that are one file would leave neither. */
@@ -8834,6 +8964,7 @@ static void gpb_check_outputs(gpubench *bench)
                                       {"--samples", settings->samples},
                                       {"--json", json},
                                       {"--kernels-csv", settings->kernels_csv},
+                                      {"--memory-csv", settings->memory_csv},
                                       {"--trace", settings->trace}};
     size_t i, j;
     for (i = 0; i < GPB_COUNT_OF(outputs); i++) {
@@ -8848,8 +8979,9 @@ static void gpb_check_outputs(gpubench *bench)
     if (csv && json && strcmp(csv, json) && !strcmp(json, "-") &&
         gpb_csv_stream(csv) == STDOUT_FILENO)
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (settings->profile && settings->kernels)
-        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --kernels");
+    if (settings->profile && (settings->kernels || settings->memory))
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
+                             settings->kernels ? "--kernels" : "--memory");
 }
 
 /* One of --min-samples and --max-samples moves the other's default along. */
@@ -8878,6 +9010,8 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->no_verify = gpb_given(given, "--no-verify") != NULL;
     settings->kernels = gpb_given(given, "--kernels") != NULL;
     settings->kernels_csv = gpb_given(given, "--kernels-csv");
+    settings->memory = gpb_given(given, "--memory") != NULL;
+    settings->memory_csv = gpb_given(given, "--memory-csv");
     settings->trace = gpb_given(given, "--trace");
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
@@ -9496,6 +9630,8 @@ static void gpb_check_queue(gpubench *bench)
         gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
                              bench->settings.kernels       ? "--kernels"
                              : bench->settings.kernels_csv ? "--kernels-csv"
+                             : bench->settings.memory      ? "--memory"
+                             : bench->settings.memory_csv  ? "--memory-csv"
                                                            : "--trace");
 }
 

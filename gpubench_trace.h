@@ -1,6 +1,7 @@
 /*
- * gpubench_trace.h - what happens inside one execution of a case: --kernels,
- * --kernels-csv and --trace. Optional, beside gpubench.h.
+ * gpubench_trace.h - what happens inside one execution of a case and what memory it
+ * takes: --kernels, --kernels-csv, --memory, --memory-csv and --trace. Optional, beside
+ * gpubench.h.
  *
  * In ONE source file:
  *
@@ -34,7 +35,7 @@
 extern "C" {
 #endif
 
-/* Makes the three options work. Refuses the command line where one of their files
+/* Makes the five options work. Refuses the command line where one of their files
  * cannot be written. Call it after gpubench_open. */
 void gpubench_trace(gpubench *bench);
 
@@ -56,6 +57,7 @@ void gpubench_trace(gpubench *bench);
  *   findings          what the numbers of a case say
  *   the table         --kernels
  *   CSV               --kernels-csv
+ *   memory            --memory and --memory-csv
  *   the timeline      --trace
  *   the watcher       what gpubench.h calls
  */
@@ -148,7 +150,7 @@ static struct {
     uint64_t lost; /* events: no memory, or dropped by CUPTI */
     uint64_t begun_ns, ended_ns;
     uint64_t origin_ns; /* of the timeline: when its first case began */
-    FILE *table, *csv, *trace;
+    FILE *table, *csv, *trace, *memory, *memory_csv;
     int cases;       /* that were told of */
     int first_event; /* of the timeline: no comma in front */
     const char *on_gpu;     /* the library that watches; NULL: the host's clock */
@@ -1263,6 +1265,158 @@ static void gpt_write_group(const gpubench *bench, const gpubench_case *one,
     fprintf(gpt.csv, "%s\n", gpt_timed(bench, one, "git"));
 }
 
+/* ==== memory ============================================================== */
+
+enum { GPT_MOST_PARTS = 64 };
+
+/* The parts of one category, or of what a change would make of it. */
+typedef struct gpt_category {
+    char name[48], change[48];
+    uint64_t bytes, parts;
+    double at_us; /* of the first */
+} gpt_category;
+
+typedef struct gpt_memory {
+    const gpubench *bench;
+    const gpubench_case *one;
+    gpt_category categories[GPT_MOST_PARTS];
+    size_t count;
+} gpt_memory;
+
+static gpt_category *gpt_find_category(gpt_memory *memory, const gpubench_part *part)
+{
+    const char *change = part->change ? part->change : "";
+    gpt_category *found;
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        if (!strncmp(memory->categories[i].name, part->category, sizeof found->name - 1) &&
+            !strncmp(memory->categories[i].change, change, sizeof found->change - 1))
+            return &memory->categories[i];
+    if (memory->count == GPT_MOST_PARTS) /* the rest is the last one's */
+        return &memory->categories[GPT_MOST_PARTS - 1];
+    found = &memory->categories[memory->count++];
+    memset(found, 0, sizeof *found);
+    snprintf(found->name, sizeof found->name, "%s", part->category);
+    snprintf(found->change, sizeof found->change, "%s", change);
+    found->at_us = part->at_us;
+    return found;
+}
+
+static void gpt_add_part(void *context, const gpubench_part *part)
+{
+    gpt_category *category = gpt_find_category((gpt_memory *)context, part);
+    category->bytes += part->bytes;
+    category->at_us = part->at_us < category->at_us ? part->at_us : category->at_us;
+    category->parts++;
+}
+
+static uint64_t gpt_bytes_of_change(const gpt_memory *memory, const char *change)
+{
+    uint64_t bytes = 0;
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        bytes += strcmp(memory->categories[i].change, change) ? 0 : memory->categories[i].bytes;
+    return bytes;
+}
+
+/* As it is in front, then the changes in their order; in each the most first. */
+static int gpt_by_bytes(const void *left, const void *right)
+{
+    const gpt_category *a = (const gpt_category *)left, *b = (const gpt_category *)right;
+    int order = strcmp(a->change, b->change);
+    if (order == 0)
+        order = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* The bytes of a category without a change. */
+static uint64_t gpt_bytes_as_is(const gpt_memory *memory, const char *name)
+{
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        if (!*memory->categories[i].change && !strcmp(memory->categories[i].name, name))
+            return memory->categories[i].bytes;
+    return 0;
+}
+
+static const double gpt_mib = 1048576;
+
+static void gpt_print_change(const gpt_memory *memory, size_t first)
+{
+    const char *change = memory->categories[first].change;
+    size_t i;
+    fprintf(gpt.memory, "  %s would take %.2f MiB, computed:", change,
+            (double)gpt_bytes_of_change(memory, change) / gpt_mib);
+    for (i = first; i < memory->count && !strcmp(memory->categories[i].change, change); i++)
+        fprintf(gpt.memory, "%s %s %.2f (%.2f)", i > first ? "," : "", memory->categories[i].name,
+                (double)memory->categories[i].bytes / gpt_mib,
+                (double)gpt_bytes_as_is(memory, memory->categories[i].name) / gpt_mib);
+    fputs("\n", gpt.memory);
+}
+
+static void gpt_print_memory(const gpt_memory *memory)
+{
+    const gpubench_case *one = memory->one;
+    double whole = (double)gpt_bytes_of_change(memory, "");
+    double driver = gpt_timed_number(memory->bench, one, "device_bytes");
+    size_t i;
+    fprintf(gpt.memory, "\n%s %s %s %s\n  memory: %.2f MiB, all of it from setup to teardown",
+            one->name, one->variant, one->dtype, one->params, whole / gpt_mib);
+    if (driver > 0)
+        fprintf(gpt.memory, "; setup took %.2f MiB", driver / gpt_mib);
+    fprintf(gpt.memory, "\n\n  %5s %12s %6s %12s  what\n", "%", "MiB", "parts", "since us");
+    for (i = 0; i < memory->count; i++) {
+        const gpt_category *category = &memory->categories[i];
+        if (!*category->change)
+            fprintf(gpt.memory, "  %5.1f %12.2f %6llu %12.1f  %s\n",
+                    whole > 0 ? 100 * (double)category->bytes / whole : 0,
+                    (double)category->bytes / gpt_mib, (unsigned long long)category->parts,
+                    category->at_us, category->name);
+        else if (i == 0 || strcmp(memory->categories[i - 1].change, category->change))
+            gpt_print_change(memory, i);
+    }
+}
+
+static void gpt_write_memory_header(void)
+{
+    fputs("memory_schema,suite,case,variant,backend,dtype,params,campaign,change,category,bytes,"
+          "at_us,device_bytes,device,uuid,git\n",
+          gpt.memory_csv);
+}
+
+static void gpt_write_part(void *context, const gpubench_part *part)
+{
+    static const char *const from_row[] = {"suite", "case", "variant", "backend",
+                                           "dtype", "params", "campaign"};
+    const gpt_memory *memory = (const gpt_memory *)context;
+    size_t i;
+    fputs("1,", gpt.memory_csv);
+    for (i = 0; i < sizeof from_row / sizeof from_row[0]; i++)
+        gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, from_row[i]));
+    gpt_put_field(gpt.memory_csv, part->change ? part->change : "");
+    gpt_put_field(gpt.memory_csv, part->category);
+    fprintf(gpt.memory_csv, "%llu,", (unsigned long long)part->bytes);
+    gpt_put_number(gpt.memory_csv, part->change ? 0 : part->at_us);
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "device_bytes"));
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "device"));
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "uuid"));
+    fprintf(gpt.memory_csv, "%s\n", gpt_timed(memory->bench, memory->one, "git"));
+}
+
+static void gpt_tell_memory(gpubench *bench, const gpubench_case *one)
+{
+    gpt_memory memory;
+    memset(&memory, 0, sizeof memory);
+    memory.bench = bench;
+    memory.one = one;
+    gpubench_for_each_part(bench, gpt_add_part, &memory);
+    qsort(memory.categories, memory.count, sizeof *memory.categories, gpt_by_bytes);
+    if (gpt.memory)
+        gpt_print_memory(&memory);
+    if (gpt.memory_csv)
+        gpubench_for_each_part(bench, gpt_write_part, &memory);
+}
+
 /* ==== the timeline ======================================================== */
 
 /* The Chrome trace event format: complete events ("X"), metadata ("M"), counters ("C").
@@ -1515,20 +1669,33 @@ static const char *gpt_option(const gpubench *bench)
                                                     : "--trace";
 }
 
+/* Memory is known without it. */
+static int gpt_wants_events(const gpubench *bench)
+{
+    return gpubench_given(bench, "--kernels") || gpubench_given(bench, "--kernels-csv") ||
+           gpubench_given(bench, "--trace");
+}
+
 static int gpt_open(gpubench *bench)
 {
-    const char *why = gpubench_is_cuda(bench) ? gpt_open_cupti() : NULL;
+    const char *why;
+    gpt.on_gpu = NULL;
+    why = gpubench_is_cuda(bench) && gpt_wants_events(bench) ? gpt_open_cupti() : NULL;
     if (why) {
         gpt_complain(gpt_option(bench), NULL, why);
         return 2;
     }
     gpt.cases = 0;
     gpt.table = gpubench_given(bench, "--kernels") ? stdout : NULL;
+    gpt.memory = gpubench_given(bench, "--memory") ? stdout : NULL;
     if (gpt_open_file(bench, "--kernels-csv", &gpt.csv) != 0 ||
+        gpt_open_file(bench, "--memory-csv", &gpt.memory_csv) != 0 ||
         gpt_open_file(bench, "--trace", &gpt.trace) != 0)
         return 2;
     if (gpt.csv)
         gpt_write_csv_header();
+    if (gpt.memory_csv)
+        gpt_write_memory_header();
     if (gpt.trace)
         gpt_start_timeline();
     return 0;
@@ -1595,7 +1762,7 @@ static int gpt_end(gpubench *bench, const gpubench_case *one, int code)
     return gpt_complain_of_case(bench, one, why);
 }
 
-static void gpt_tell_case(const gpubench *bench, const gpubench_case *one,
+static void gpt_tell_case(gpubench *bench, const gpubench_case *one,
                           const gpt_summary *summary)
 {
     size_t i;
@@ -1603,6 +1770,8 @@ static void gpt_tell_case(const gpubench *bench, const gpubench_case *one,
         gpt_print_summary(bench, one, summary);
     for (i = 0; i < summary->count && gpt.csv; i++)
         gpt_write_group(bench, one, summary, &summary->groups[i]);
+    if (gpt.memory || gpt.memory_csv)
+        gpt_tell_memory(bench, one);
     if (gpt.trace)
         gpt_write_timeline(bench, one);
     gpt.cases++;
@@ -1647,10 +1816,12 @@ static int gpt_close(gpubench *bench)
         fputs("\n]}\n", gpt.trace);
     if (gpt_close_file(bench, "--kernels-csv", &gpt.csv) != 0)
         worst = 2;
+    if (gpt_close_file(bench, "--memory-csv", &gpt.memory_csv) != 0)
+        worst = 2;
     if (gpt_close_file(bench, "--trace", &gpt.trace) != 0)
         worst = 2;
-    if (gpt.table && fflush(gpt.table) != 0) {
-        gpt_complain("--kernels", NULL, strerror(errno));
+    if ((gpt.table || gpt.memory) && fflush(stdout) != 0) {
+        gpt_complain(gpt.table ? "--kernels" : "--memory", NULL, strerror(errno));
         worst = 2;
     }
     gpt_close_cupti();
@@ -1678,6 +1849,7 @@ void gpubench_trace(gpubench *bench)
     static const gpubench_watcher watcher = {gpt_open, gpt_begin,  gpt_end,
                                              gpt_tell, gpt_close, gpt_range};
     gpt_try_file(bench, "--kernels-csv");
+    gpt_try_file(bench, "--memory-csv");
     gpt_try_file(bench, "--trace");
     gpubench_watch(bench, &watcher);
 }

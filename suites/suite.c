@@ -263,6 +263,7 @@ static int case_setup(void *context, gpubench *bench)
     if (workspace_bytes > 0 &&
         !(c->workspace = gpubench_alloc(bench, workspace_bytes, GPUBENCH_DEVICE)))
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, c->workspace, workspace_bytes, "workspace");
     return variant->prepare ? variant->prepare(c->args, &c->state) : 0;
 }
 
@@ -454,6 +455,7 @@ int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev
     *memory = gpubench_alloc(bench, suite_bytes(count, dtype), GPUBENCH_DEVICE);
     if (!*memory)
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, *memory, suite_bytes(count, dtype), "inputs");
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench))
         return random_normal_cuda(*memory, dtype, count, 0, stddev, seed, NULL);

@@ -20,8 +20,8 @@
 
 const char *attention_blas_unsupported(const void *args)
 {
-    const char *strided = attention_forward_is_strided(args);
-    return strided ? strided : linear_has_no_blas();
+    const char *special = attention_forward_is_special(args);
+    return special ? special : linear_has_no_blas();
 }
 
 const char *attention_backward_blas_unsupported(const void *args)

@@ -1,5 +1,6 @@
 /*
- * habit_why.h - a sentence for each habit of habits.c and habits.cu: what the worse one
+ * habit_why.h - a sentence for each habit of habits.c and habits.cu, and of the
+ * groups of suites/model_groups.c: what the worse one
  * does to a step. The table of habits (scripts/habits.sh) prints those of the five that
  * cost most, whose numbers are measured; here stands no number that was.
  */
@@ -32,6 +33,12 @@
     "An evaluation is forward passes in which nothing is learned."
 #define MODEL_WHY_checkpoint \
     "A file that is written in the loop lets the device wait for the disk."
+#define MODEL_WHY_precision \
+    "Products of f32 do not run on the tensor cores at all, and what is stored in two bytes moves in half the time."
+#define MODEL_WHY_accumulation \
+    "A batch of one sequence has a product's weights read for few rows, and its gradients are a pass over memory each time."
+#define MODEL_WHY_activations \
+    "Recomputing runs the blocks forward once more, which is a third of their products on top."
 
 /* Batches of an evaluation. */
 enum { MODEL_EVALUATED = 10 };

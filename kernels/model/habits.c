@@ -8,7 +8,7 @@
  *                overwritten
  * 4. attention   a head's scores in memory, or in tiles
  *
- * Those that have files of their own: habit_inputs.c (inputs, loader), habit_pauses.c
+ * Those that have files of their own: habit_mask.c, habit_inputs.c (inputs, loader), habit_pauses.c
  * (evaluation, checkpoint); loss, launches and products have nothing to measure here
  * (habit_not_here.c).
  *
@@ -177,6 +177,7 @@ const model_habit model_habits_cpu[] = {
     MODEL_HABIT(launches, 20, 0, TABLE(model_launches_rows_cpu), NULL),
     MODEL_HABIT(zero, 1, 0, TABLE(zero_rows), NULL),
     MODEL_HABIT(attention, 1, 0, TABLE(attention_rows), NULL),
+    MODEL_HABIT(mask, 1, 0, TABLE(model_mask_rows_cpu), NULL),
     MODEL_HABIT(products, 1, 0, TABLE(model_products_rows_cpu), NULL),
     MODEL_HABIT(evaluation, 10, 0, TABLE(model_evaluation_rows_cpu), NULL),
     MODEL_HABIT(checkpoint, 10, 0, TABLE(model_checkpoint_rows_cpu), NULL),

@@ -13,8 +13,8 @@
  *             one that timing chose.
  *
  * Those with more to do than to choose a variant: habit_norm.cu, habit_loss.cu (loss,
- * launches), habit_zero.cu, habit_pauses.cu (evaluation, checkpoint), habit_inputs.cu
- * (inputs, loader).
+ * launches), habit_zero.cu, habit_mask.cu, habit_pauses.cu (evaluation, checkpoint),
+ * habit_inputs.cu (inputs, loader).
  */
 #include "habits.cuh"
 #include "model.cuh"
@@ -158,6 +158,7 @@ const model_habit model_habits_cuda[] = {
     MODEL_HABIT(graph_loss, 100, 0, table_of(model_graph_loss_rows), nullptr),
     MODEL_HABIT(launches, 20, 0, table_of(model_launches_rows), nullptr),
     MODEL_HABIT(zero, 10, 0, table_of(model_zero_rows), nullptr),
+    MODEL_HABIT(mask, 1, 0, table_of(model_mask_rows), nullptr),
     MODEL_HABIT(products, 1, 0, table_of(PRODUCTS), nullptr),
     MODEL_HABIT(attention, 1, 0, table_of(ATTENTION), nullptr),
     MODEL_HABIT(evaluation, 50, 0, table_of(model_evaluation_rows), nullptr),

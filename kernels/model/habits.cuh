@@ -25,6 +25,9 @@ extern const kernel_variant model_loss_rows[3], model_graph_loss_rows[3], model_
 /* habit_zero.cu */
 extern const kernel_variant model_zero_rows[4];
 
+/* habit_mask.cu */
+extern const kernel_variant model_mask_rows[3];
+
 /* habit_pauses.cu */
 extern const kernel_variant model_evaluation_rows[2], model_checkpoint_rows[3];
 

@@ -22,6 +22,9 @@ double model_inputs_idle_cpu(const void *state);
 /* habit_pauses.c */
 extern const kernel_variant model_evaluation_rows_cpu[2], model_checkpoint_rows_cpu[3];
 
+/* habit_mask.c */
+extern const kernel_variant model_mask_rows_cpu[3];
+
 /* habit_not_here.c */
 extern const kernel_variant model_loss_rows_cpu[2], model_launches_rows_cpu[2],
     model_products_rows_cpu[2];

@@ -19,20 +19,34 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
 /* ---- what the header and the runtime would say ---- */
 
-static const char *kernels, *kernels_csv, *trace, *host_us = "60", *flags = "", *overhead_us = "";
+static const char *kernels, *kernels_csv, *memory, *trace, *host_us = "60", *flags = "", *overhead_us = "";
 
 const char *gpubench_given(const gpubench *bench, const char *option)
 {
     (void)bench;
-    return !strcmp(option, "--kernels") ? kernels
-           : !strcmp(option, "--trace") ? trace
-                                        : kernels_csv;
+    return !strcmp(option, "--kernels")       ? kernels
+           : !strcmp(option, "--kernels-csv") ? kernels_csv
+           : !strcmp(option, "--memory")      ? memory
+           : !strcmp(option, "--trace")       ? trace
+                                              : NULL;
 }
 
 int gpubench_is_cuda(const gpubench *bench)
 {
     (void)bench;
     return 1;
+}
+
+/* Two parts, and what a change would make of them. */
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context)
+{
+    static const gpubench_part parts[] = {
+        {"inputs", NULL, 1 << 20, 5}, {"states", NULL, 3 << 20, 7}, {"states", "batch x2", 6 << 20, 9}};
+    size_t i;
+    (void)bench;
+    for (i = 0; i < 3; i++)
+        use(context, &parts[i]);
 }
 
 size_t gpubench_row_count(const gpubench *bench)
@@ -368,6 +382,18 @@ static void findings_have_their_numbers(void **state)
     kernels = NULL;
 }
 
+/* Memory is the header's to know: libcupti is not asked for. */
+static void memory_needs_no_library(void **state)
+{
+    int major = gpt_cupti_major;
+    (void)state;
+    memory = "";
+    gpt_cupti_major = 999;
+    assert_int_equal(watch(), 0);
+    gpt_cupti_major = major;
+    memory = NULL;
+}
+
 static void names_are_shortened(void **state)
 {
     char text[] = "void (anonymous namespace)::a<(b)3, c<d(*)(int)> >(x<int>, (anonymous "
@@ -390,6 +416,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_library_is_said),
         cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
+        cmocka_unit_test(memory_needs_no_library),
         cmocka_unit_test(the_median_of_several_executions_is_told),
         cmocka_unit_test(the_sum_is_held_against_the_timed_one),
         cmocka_unit_test(a_failed_case_leaves_nothing),
