@@ -125,6 +125,7 @@ typedef struct gpt_summary {
     uint64_t launches, total_ns; /* of kernels, copies and memsets, or of ranges */
     uint64_t of_graphs, graph_launches; /* those that graphs launched, and how many of graphs */
     uint64_t span_ns, busy_ns;   /* from the first start to the last end; when any was at work */
+    uint64_t input_ns;           /* when none was, in front of a copy from the host */
 } gpt_summary;
 
 enum { GPT_MOST_RANGES = 64 };
@@ -144,6 +145,7 @@ static struct {
     gpt_execution executions[GPT_MOST_EXECUTIONS];
     size_t execution_count;
     uint64_t empty_ns; /* of an empty kernel; 0: unknown */
+    double peak_gb_per_s; /* of the device's memory, by its clock and width; 0: unknown */
     const char *mode;  /* of the executions */
     char **names;
     size_t name_count;
@@ -216,6 +218,8 @@ static gpt_event *gpt_add(int kind, const char *name)
     event->name = gpt_intern(name);
     return event;
 }
+
+static const char gpt_from_host[] = "host to device";
 
 static const char *gpt_name(const gpt_event *event)
 {
@@ -484,7 +488,7 @@ static gpt_event *gpt_add_kernel(const CUpti_ActivityKernel10 *record)
 static const char *gpt_copy_name(int kind)
 {
     switch (kind) {
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "host to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return gpt_from_host;
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "device to host";
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "device to device";
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH: return "host to host";
@@ -718,8 +722,9 @@ static void gpt_describe_device(void)
 {
     struct cudaOccDeviceProp *device = &gpt_cupti.device;
     struct cudaDeviceProp properties;
-    int ordinal = 0;
+    int ordinal = 0, khz = 0, bits = 0;
     memset((void *)device, 0, sizeof *device);
+    gpt.peak_gb_per_s = 0;
     if (cudaGetDevice(&ordinal) != cudaSuccess ||
         cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess)
         return;
@@ -735,6 +740,9 @@ static void gpt_describe_device(void)
     device->numSms = properties.multiProcessorCount;
     device->sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin;
     device->reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock;
+    if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, ordinal) == cudaSuccess &&
+        cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, ordinal) == cudaSuccess)
+        gpt.peak_gb_per_s = 2.0 * khz * bits / 8 / 1e6; /* two transfers a clock */
 }
 
 /* NULL, or why not. */
@@ -899,6 +907,8 @@ static void gpt_measure_span(gpt_summary *summary, const gpt_event **events, siz
     qsort(events, count, sizeof *events, gpt_by_start);
     for (i = 0; i < count; i++) {
         uint64_t from = events[i]->start_ns > end ? events[i]->start_ns : end;
+        if (i > 0 && from > end && !strcmp(gpt_name(events[i]), gpt_from_host))
+            summary->input_ns += from - end;
         summary->busy_ns += events[i]->end_ns > from ? events[i]->end_ns - from : 0;
         end = events[i]->end_ns > end ? events[i]->end_ns : end;
     }
@@ -1059,37 +1069,68 @@ static uint64_t gpt_time_of_kind(const gpt_summary *summary, int kind)
     return ns;
 }
 
-/* What the whole run says. Thresholds are where the remedy would gain a tenth or more. */
-static void gpt_print_findings_of_run(const gpubench *bench, const gpubench_case *one,
+/* Each has the numbers that it was found by, and where there is one the row of the model
+ * suite that shows the remedy. Thresholds are where it would gain a tenth or more. */
+static void gpt_print_launch_findings(const gpubench *bench, const gpubench_case *one,
                                       const gpt_summary *summary)
 {
     double timed_us = gpt_timed_number(bench, one, "median_us");
     double host_us = gpt_timed_number(bench, one, "host_us");
     double empty_us = gpt_timed_number(bench, one, "overhead_us");
-    double span = (double)summary->span_ns, busy = (double)summary->busy_ns;
-    double copies = (double)gpt_time_of_kind(summary, GPT_COPY);
     uint64_t shorter = gpt_count_shorter(1e3 * empty_us);
     if (timed_us > 0 && host_us > 1.5 * timed_us && summary->launches > 1)
         fprintf(gpt.table, "  launch-bound: from an idle device the host needs %.1f us for what the "
-                "device does in %.1f; a graph is launched at once (--mode graph)\n", host_us, timed_us);
+                "device does in %.1f; a graph is launched at once (--mode graph; model.habit graph, "
+                "habit=launches)\n", host_us, timed_us);
     if (shorter > 4 && 2 * shorter > summary->launches)
         fprintf(gpt.table, "  many small kernels: %llu of %llu are shorter than an empty launch's "
-                "%.1f us; fused, or in a graph, they cost less\n", (unsigned long long)shorter,
+                "%.1f us; fused, or in a graph, they cost less (model.habit fused, "
+                "habit=optimizer)\n", (unsigned long long)shorter,
                 (unsigned long long)summary->launches, empty_us);
-    if (span > 0 && busy < 0.9 * span)
+}
+
+static void gpt_print_idle_findings(const gpubench *bench, const gpubench_case *one,
+                                    const gpt_summary *summary)
+{
+    double span = (double)summary->span_ns, idle = span - (double)summary->busy_ns;
+    double input = (double)summary->input_ns, other = idle - input;
+    double copies = (double)gpt_time_of_kind(summary, GPT_COPY);
+    int waits = strstr(gpt_timed(bench, one, "flags"), "ungated") != NULL;
+    if (input > 0.1 * span)
+        fprintf(gpt.table, "  waiting for input: nothing ran for %.1f of %.1f us in front of copies "
+                "from the host; made and copied before, a batch is there (model.habit prefetched, "
+                "habit=inputs)\n", input / 1e3, span / 1e3);
+    if (waits && other > 0.1 * span)
+        fprintf(gpt.table, "  synchronizing: the run waits for the device inside, and nothing ran "
+                "for %.1f of %.1f us, as nothing can be enqueued meanwhile (model.habit every_100, "
+                "habit=loss)\n", other / 1e3, span / 1e3);
+    else if (other > 0.1 * span)
         fprintf(gpt.table, "  waiting: nothing ran for %.1f of %.1f us, though all was enqueued: "
-                "streams that wait for each other, for the host, or for memory\n",
-                (span - busy) / 1e3, span / 1e3);
+                "streams that wait for each other, or for memory\n", other / 1e3, span / 1e3);
     if (copies > 0.1 * (double)summary->total_ns)
         fprintf(gpt.table, "  copying: %.1f us, %.0f %% of all work\n", copies / 1e3,
                 100 * copies / (double)summary->total_ns);
-    if (strstr(gpt_timed(bench, one, "flags"), "ungated"))
-        fprintf(gpt.table, "  synchronizing: the run waits for the device inside, so that nothing "
-                "can be enqueued behind it meanwhile\n");
+}
+
+/* A share of the memory's rate by data sheet, of the bytes that the case cannot do without:
+ * where one kernel that fills the device does all of it. */
+static void gpt_print_bytes_finding(const gpubench_case *one, const gpt_summary *summary,
+                                    const gpt_group *group)
+{
+    double rate = group->bytes > 0 ? 0 : gpt_rate(summary, group, one->bytes, 1);
+    double flops_per_byte = one->bytes > 0 ? (double)one->flops / (double)one->bytes : 0;
+    if (rate <= 0 || gpt.peak_gb_per_s <= 0 || rate > 0.4 * gpt.peak_gb_per_s ||
+        flops_per_byte > 10 || group->waves < 1 || group->total_ns < 10000)
+        return;
+    fprintf(gpt.table, "  far from the memory's rate: %.60s moves the %.1f MB that it must at %.0f "
+            "GB/s, %.0f %% of %.0f, though it fills the device: accesses that are not coalesced, "
+            "data that are moved again, or waiting\n", gpt_name(group->first),
+            (double)one->bytes / 1e6, rate, 100 * rate / gpt.peak_gb_per_s, gpt.peak_gb_per_s);
 }
 
 /* Of a kernel that does a fifth of the work or more and leaves most of the device empty. */
-static void gpt_print_findings_of_kernel(const gpt_summary *summary, const gpt_group *group)
+static void gpt_print_findings_of_kernel(const gpubench_case *one, const gpt_summary *summary,
+                                         const gpt_group *group)
 {
     double share = (double)group->total_ns / (double)summary->total_ns;
     if (group->first->kind != GPT_KERNEL || share < 0.2 || group->waves <= 0)
@@ -1102,6 +1143,12 @@ static void gpt_print_findings_of_kernel(const gpt_summary *summary, const gpt_g
         fprintf(gpt.table, "  a short last wave: %.60s (%.0f %%) needs %.2f waves, so the device is "
                 "partly empty in every second one\n", gpt_name(group->first), 100 * share,
                 group->waves);
+    if (group->occupancy < 0.5 && group->limit && !strcmp(group->limit, "registers"))
+        fprintf(gpt.table, "  low occupancy: %.60s (%.0f %%, %.1f us) has %u registers a thread, so "
+                "that %.0f %% of a multiprocessor's warps fit; it pays unless its threads have "
+                "enough to do meanwhile\n", gpt_name(group->first), 100 * share,
+                (double)group->total_ns / 1e3, group->first->registers, 100 * group->occupancy);
+    gpt_print_bytes_finding(one, summary, group);
 }
 
 static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
@@ -1110,9 +1157,10 @@ static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
     size_t i;
     if (!gpt.on_gpu || summary->total_ns == 0)
         return;
-    gpt_print_findings_of_run(bench, one, summary);
+    gpt_print_launch_findings(bench, one, summary);
+    gpt_print_idle_findings(bench, one, summary);
     for (i = 0; i < summary->count; i++)
-        gpt_print_findings_of_kernel(summary, &summary->groups[i]);
+        gpt_print_findings_of_kernel(one, summary, &summary->groups[i]);
 }
 
 /* ==== the table =========================================================== */

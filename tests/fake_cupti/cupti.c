@@ -2,7 +2,8 @@
  * below, which the test knows by hand. FAKE_CUPTI makes it refuse
  * ("denied"), lose records ("drops"), or take another time each time ("varies"); see
  * besides a graph that was launched twice ("graph"), a kernel that begins before the one
- * in front of it ends ("overlaps"), one whose name is none ("names"), or 100,000 launches
+ * in front of it ends ("overlaps"), one whose name is none ("names"), twelve of 1 us
+ * ("small"), or one ("alone"), two ("gap"), 100,000 launches
  * ("many") and 5,000,000 ("endless") of 1 us instead. */
 #include <cupti.h>
 #include <stdlib.h>
@@ -126,12 +127,28 @@ static uint8_t *put_more(uint8_t *at)
         at = put_graph(at);
     if (fault("overlaps"))
         at = put_one(at, "early", 28000, 33000);
+    if (fault("small")) {
+        uint64_t i;
+        for (i = 0; i < 12; i++)
+            at = put_one(at, "tiny", 60000 + 2000 * i, 61000 + 2000 * i);
+    }
     if (fault("names")) {
         at = put_one(at, "operator \"\" _k\\n\t</script>%s", 60000, 61000);
         at = put_one(at, "k\xff\xc0\x80\xe2\x82", 62000, 63000);
         at = put_one(at, NULL, 64000, 65000);
     }
     return at;
+}
+
+/* In place of everything: 100 us, with "gap" twice with as much between them. Of 2112
+ * blocks of 256 threads with 32 registers 132 multiprocessors hold 1056. */
+static uint8_t *put_instead(uint8_t *at)
+{
+    CUpti_ActivityKernel10 record = kernel("alone", 1000, 101000, 2112, 256, 32, 7, 1);
+    at = put(at, &record, sizeof record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    record.start += 200000;
+    record.end += 200000;
+    return fault("gap") ? put(at, &record, sizeof record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) : at;
 }
 
 static size_t lost; /* since they were asked for */
@@ -218,7 +235,10 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     request(&buffer, &size, &most);
     if (!buffer)
         return CUPTI_ERROR_OUT_OF_MEMORY;
-    used = (size_t)(put_more(put_calls(put_copies(put_kernels(buffer)))) - buffer);
+    if (fault("alone") || fault("gap"))
+        used = (size_t)(put_instead(buffer) - buffer);
+    else
+        used = (size_t)(put_more(put_calls(put_copies(put_kernels(buffer)))) - buffer);
     complete(NULL, 0, buffer, size, used);
     return CUPTI_SUCCESS;
 }

@@ -117,6 +117,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return cudaSuccess;
 }
 
+/* 2 * 2619 MHz * 640 bytes: 3352.32 GB/s. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = attribute == cudaDevAttrMemoryClockRate ? 2619000 : 5120;
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {
     *available = 600;
@@ -263,6 +271,8 @@ static void a_missing_library_is_said(void **state)
     kernels_csv = NULL;
 }
 
+static uint64_t case_bytes;
+
 /* The table of one watched case. */
 static char *printed(void)
 {
@@ -270,6 +280,7 @@ static char *printed(void)
     FILE *table = tmpfile();
     size_t bytes;
     gpubench_case one = add();
+    one.bytes = case_bytes;
     assert_non_null(table);
     assert_int_equal(watcher->open(NULL), 0);
     gpt.table = table;
@@ -365,7 +376,10 @@ static void findings_have_their_numbers(void **state)
     (void)state;
     kernels = "";
     text = printed();
-    assert_holds(text, "waiting: nothing ran for 10.0 of 50.0 us");
+    assert_holds(text, "waiting for input: nothing ran for 10.0 of 50.0 us in front of copies from");
+    assert_holds(text, "low occupancy: add (39 %, 20.0 us) has 128 registers a thread, so that 25 % of");
+    assert_null(strstr(text, "waiting: "));
+    assert_null(strstr(text, "far from")); /* several kernels do the work */
     assert_holds(text, "copying: 10.0 us, 20 % of all work");
     assert_holds(text, "a small grid: scale<float, 4> (39 %) has 264 blocks, which fill 0.25");
     assert_null(strstr(text, "launch-bound"));
@@ -376,7 +390,7 @@ static void findings_have_their_numbers(void **state)
     text = printed();
     assert_holds(text, "launch-bound: from an idle device the host needs 200.0 us for what the device "
                        "does in 55.5;");
-    assert_holds(text, "synchronizing: ");
+    assert_null(strstr(text, "synchronizing")); /* all idleness is in front of a copy */
     host_us = "60";
     flags = "";
     kernels = NULL;
@@ -497,6 +511,61 @@ static void a_timeline_has_an_end(void **state)
     assert_holds(contents(trace_path), "\"left_out\":\"10\"");
 }
 
+/* One kernel of 100 us behind 100 us of nothing: between the two halves of a run that waits
+ * inside, or that was all enqueued. */
+static void idleness_has_its_reason(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    setenv("FAKE_CUPTI", "gap", 1);
+    text = printed();
+    assert_holds(text, "  waiting: nothing ran for 100.0 of 300.0 us, though all was enqueued");
+    flags = "ungated";
+    text = printed();
+    assert_holds(text, "  synchronizing: the run waits for the device inside, and nothing ran for "
+                       "100.0 of 300.0 us");
+    assert_null(strstr(text, "waiting"));
+    flags = "";
+    unsetenv("FAKE_CUPTI");
+    kernels = NULL;
+}
+
+/* 100 us for 33.5 MB are 335.2 GB/s: a tenth of the memory's rate. For 167.6 MB, the half. */
+static void bytes_are_held_against_the_memorys_rate(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    case_bytes = 33523200;
+    setenv("FAKE_CUPTI", "alone", 1);
+    text = printed();
+    assert_holds(text, "  far from the memory's rate: alone moves the 33.5 MB that it must at 335 GB/s, "
+                       "10 % of 3352, though it fills the device");
+    case_bytes = 167616000;
+    text = printed();
+    assert_null(strstr(text, "far from"));
+    case_bytes = 0;
+    unsetenv("FAKE_CUPTI");
+    kernels = NULL;
+}
+
+/* Twelve of 1 us and five others, where an empty launch takes 5. */
+static void many_small_kernels_are_counted(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    overhead_us = "5";
+    setenv("FAKE_CUPTI", "small", 1);
+    text = printed();
+    assert_holds(text, "many small kernels: 12 of 17 are shorter than an empty launch's 5.0 us; fused");
+    assert_holds(text, "(model.habit fused, habit=optimizer)");
+    overhead_us = "";
+    unsetenv("FAKE_CUPTI");
+    kernels = NULL;
+}
+
 /* Memory is the header's to know: libcupti is not asked for. */
 static void memory_needs_no_library(void **state)
 {
@@ -532,6 +601,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
         cmocka_unit_test(memory_needs_no_library),
+        cmocka_unit_test(idleness_has_its_reason),
+        cmocka_unit_test(bytes_are_held_against_the_memorys_rate),
+        cmocka_unit_test(many_small_kernels_are_counted),
         cmocka_unit_test(the_timeline_is_what_viewers_read),
         cmocka_unit_test(what_overlaps_on_a_stream_has_another_lane),
         cmocka_unit_test(names_of_any_bytes_are_text),
