@@ -180,7 +180,10 @@ memory-model: compile-model   ## a training step's memory, computed and taken at
 peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
 	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
 
-.PHONY: study-attention steps-model
+.PHONY: peers-baseline study-attention steps-model
+peers-baseline: $(COMPARE)   ## append what make peers-model measured to baselines/
+	sh scripts/peers-baseline.sh results/peers
+
 steps-model: compile-model   ## steps a second on average and at the end, from single samples
 	@mkdir -p results
 	$(BUILD)/model --filter '^model[.]step (best|graph) ' --csv results/steps.csv --runs $(SUITE_RUNS) \
