@@ -117,7 +117,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz peers deps deps-ci deps-lint help clean \
+  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz faults peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format \
   $(foreach task,suite kernels baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
@@ -257,7 +257,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 # ---- what else there is to do
 
-include mk/tests.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
+include mk/tests.mk mk/faults.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown.
 PACKAGES := libcmocka-dev gnuplot-nox patch
