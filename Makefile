@@ -9,7 +9,7 @@ SHELL := /bin/sh
 
 SUITES := attention block ceilings embedding ffn loss memcpy model norm optimizer
 # Those without a CUDA variant: there a program without a case to measure would fail.
-CPU_SUITES := rope
+CPU_SUITES := collective rope
 
 CC ?= cc
 CFLAGS ?= -O3
@@ -21,6 +21,8 @@ BACKEND ?= auto
 ARCH ?=
 ARGS ?=
 RUNS ?=
+# What starts a suite of several ranks: "mpirun -np 4", "srun -n 4".
+LAUNCH ?=
 FORCE ?= 0
 export FORCE
 LDFLAGS ?=
@@ -108,6 +110,18 @@ else
   LINK = $(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -ldl -lm
 endif
 
+# ---- MPI, for suites whose ranks are processes: MPI=0 leaves it out, MPI=1 insists on it
+
+MPI ?= auto
+MPICC ?= mpicc
+MPI_FOUND := $(if $(filter 0,$(MPI)),,$(shell command -v $(MPICC) 2>/dev/null))
+ifeq ($(MPI)$(MPI_FOUND),1)
+  $(error MPI=1 needs $(MPICC), and there is none: install Open MPI or MPICH, or set MPICC)
+endif
+# Open MPI's compiler shows what it adds, MPICH's the whole command.
+MPI_COMPILE = $(if $(MPI_FOUND),-DKERNEL_MPI=1 $(filter -I% -D%,$(shell $(MPICC) -show 2>/dev/null)))
+MPI_LINK = $(if $(MPI_FOUND),$(filter -L% -l%,$(shell $(MPICC) -show 2>/dev/null)))
+
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/*/*.c)) $(CUDA_OBJECTS)
 SUITE_PROGRAMS := $(SUITES:%=$(BUILD)/%)
 COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS), + $(shell \
@@ -116,10 +130,10 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 # The compare tool is plain C, and needs nothing of the rest.
 COMPARE := build/gpubench-compare
 
-.PHONY: all readme suites baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-truth gpu-tests arch-matrix planted fuzz faults peers deps deps-ci deps-lint help clean \
-  lint coverage measure-coverage format \
-  $(foreach task,suite kernels baseline compare race plot,$(SUITES:%=$(task)-%)) \
+.PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
+  install uninstall dist test-truth check-kernels memory-model watch gpu-tests arch-matrix planted fuzz faults peers deps deps-ci deps-lint help clean \
+  lint coverage measure-coverage format peers-model study-warmup \
+  $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
@@ -129,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites baselines compare suite-% kernels-% baseline-% compare-% race-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-warmup,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -149,8 +163,31 @@ program-all: $(SUITE_PROGRAMS) $(COMPARE)
 suites: compile-all   ## measure every suite
 	$(call ONE_BY_ONE,suite)
 
+watch: compile-all   ## every suite's kernels and timelines, into results/kernels
+	$(call ONE_BY_ONE,kernels)
+
+# A step, and with twice the batch and twice the context: what was computed of them, and
+# what they took.
+MEMORY_SIZE := $(if $(filter cuda,$(BACKEND)),d=768 h=12 ff=3072 l=12 v=50257 tied=1,d=64 h=2 ff=256 l=2 v=256 tied=0)
+MEMORY_TEXTS := $(if $(filter cuda,$(BACKEND)),b=2_t=1024 b=4_t=1024 b=2_t=2048,b=2_t=32 b=4_t=32 b=2_t=64)
+MEMORY_SHAPES = $(foreach text,$(MEMORY_TEXTS),$(subst _, ,$(text)) $(MEMORY_SIZE);)
+memory-model: compile-model   ## a training step's memory, computed and taken at twice its size
+	@mkdir -p results/kernels
+	$(BUILD)/model --filter '^model\.step (best|unfused|recompute) ' --max-time 0.05 --quiet --memory \
+	  --memory-csv results/kernels/model.memory.csv --shape '$(MEMORY_SHAPES)' $(ARGS)
+	awk -f compare/csv.awk -f scripts/memory_changes.awk results/kernels/model.memory.csv
+
+peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
+	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
+
 study-warmup: compile-model   ## a training step's first runs in fresh processes, into results/study
 	sh scripts/study-warmup.sh $(BUILD)/model results/study $(ARGS)
+
+habits: compile-model   ## what habits cost a training step, as a table: results/habits.md (RUNS=3)
+	@mkdir -p results
+	$(BUILD)/model --filter 'model[.]habit' --csv results/habits.csv --runs $(or $(RUNS),3) $(ARGS)
+	scripts/habits.sh results/habits.csv > results/habits.md
+	cat results/habits.md
 
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
@@ -165,13 +202,23 @@ compare: compile-all   ## measure every suite and judge it against the baselines
 RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' \
   NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' JOBS=$(JOBS)
 
+# Of a fleet each node's: those that ARGS names, else all.
+HOSTS ?=
+LABELS ?=
+DIR ?=
+FLEET_SECONDS ?= 3600
+ALL_DEVICES = $(if $(filter cuda,$(BACKEND)),$(if $(findstring --device,$(ARGS)),,--device all))
+
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel) \
+SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel peaks) \
   $(BUILD)/libkernels.a
 # The other files of a suite are named by the suite, an underscore, and what is in them.
 # Suites whose parts are checked one by one share what checks them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c) \
-  $(if $(filter block model,$(1)),suites/part_check.c suites/part_check_heads.c))
+  $(if $(filter block model,$(1)),suites/part_check.c suites/part_check_heads.c) \
+  $(if $(filter collective,$(1)),suites/launch.c suites/heartbeat.c suites/worker.c))
+# The libraries that a suite needs beside those of all.
+SUITE_LIBRARIES = $(if $(filter collective,$(1)),$(MPI_LINK))
 
 define SUITE_RULES
 compile-$(1):
@@ -182,7 +229,7 @@ program-$(1): $(BUILD)/$(1) $(COMPARE)
 
 suite-$(1): compile-$(1)
 	@mkdir -p results
-	$(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
+	$(LAUNCH) $(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
 	$(foreach table,$(wildcard scripts/tables/$(1)_*.awk),@[ ! -e results/$(1).csv ] || \
 	  awk -f compare/csv.awk -f compare/numbers.awk -f $(table) results/$(1).csv
 	)
@@ -190,7 +237,11 @@ suite-$(1): compile-$(1)
 kernels-$(1): compile-$(1)
 	@mkdir -p results/kernels
 	$(BUILD)/$(1) --max-time 0.1 --kernels --kernels-csv results/kernels/$(1).csv \
-	  --trace results/kernels/$(1).json $(ARGS)
+	  --memory-csv results/kernels/$(1).memory.csv --trace results/kernels/$(1).json $(ARGS)
+
+fleet-$(1): compile-$(1)
+	HOSTS='$(HOSTS)' LABELS='$(LABELS)' DIR='$(DIR)' FLEET_SECONDS='$(FLEET_SECONDS)' \
+	  sh scripts/fleet.sh $(BUILD)/$(1) $(1) --runs $(SUITE_RUNS) $(ALL_DEVICES) $(ARGS)
 
 baseline-$(1): compile-$(1)
 	sh scripts/baseline.sh $(BUILD)/$(1) $(1) $(BASELINE_RUNS) $(ARGS)
@@ -203,7 +254,7 @@ race-$(1): compile-$(1)
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
 $(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(SUITE_LINKS)
-	$$(LINK)
+	$$(LINK) $(call SUITE_LIBRARIES,$(1))
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))
 
@@ -226,6 +277,10 @@ $(BUILD)/suites/gpubench.o: CUDA_CFLAGS += \
   '-DGPUBENCH_GIT="$(GIT)"' '-DGPUBENCH_COMPILER="$(COMPILER)"'
 $(BUILD)/suites/gpubench.o: $(BUILD)/revision
 
+# The objects that call MPI.
+$(BUILD)/kernels/collective/mpi.o $(BUILD)/suites/launch.o: CUDA_CFLAGS += $(MPI_COMPILE)
+$(BUILD)/kernels/collective/mpi.o $(BUILD)/suites/launch.o: $(BUILD)/mpi
+
 # Such a file is written only when its content changes, and what depends on it is rebuilt
 # only then.
 define WRITE_IF_CHANGED
@@ -236,6 +291,9 @@ endef
 
 $(BUILD)/revision: FORCE
 	$(call WRITE_IF_CHANGED,$(GIT))
+
+$(BUILD)/mpi: FORCE
+	$(call WRITE_IF_CHANGED,$(MPI_COMPILE) $(MPI_LINK))
 
 $(BUILD)/flags: FORCE
 	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
@@ -259,8 +317,9 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 include mk/tests.mk mk/faults.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
-# cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown.
-PACKAGES := libcmocka-dev gnuplot-nox patch
+# cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
+# Open MPI starts the ranks of the collective suite.
+PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones.
 # gcc-multilib would exclude the compilers for other processors, so i686 is one.
 deps-ci: PACKAGES += g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
@@ -279,8 +338,10 @@ help:   ## this list
 	@echo '  make baseline-SUITE, compare-SUITE, plot-SUITE: the same of one suite'
 	@echo '  make kernels-SUITE: the kernels and a timeline of each case, into results/kernels/'
 	@echo '  make race-SUITE [REV=...]: race one suite against the revision of its baseline, or REV'
+	@echo '  make fleet-SUITE HOSTS="a b" [LABELS="r1 r2"]: one suite on every GPU of these nodes (ssh;'
+	@echo '  without HOSTS in a Slurm allocation, srun), into results/fleet/SUITE.csv'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
-	@echo '  ARGS="--help" RUNS=5 FORCE=1 FUZZ_SECONDS=600 PREFIX=/usr/local DESTDIR= LDFLAGS='
+	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=600 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
 
 clean:   ## remove build/ (results/ stays)
 	for tree in build/race/*/tree; do \

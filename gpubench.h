@@ -125,6 +125,10 @@ typedef struct gpubench_case {
                                               memory; negative: nothing */
     unsigned modes;                        /* set of modes it may be measured in; 0: all */
     const char *runs_on;                   /* of host code: "avx2, 2 threads"; NULL: not said */
+    /* Of work that only the case can time, on several devices or processes: executes it count
+     * times in a row (1 in modes cold and dirty), waits, and puts what all of that took into
+     * *us. mode is what it is asked for. NULL: run is timed. */
+    int (*sample)(void *context, unsigned mode, uint64_t count, double *us);
 } gpubench_case;
 
 /* One dimension of a sweep. values are words or numbers with commas between them, or
@@ -196,6 +200,11 @@ void gpubench_sweep(gpubench *bench, const gpubench_case *cases, size_t count,
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),
                          void *context);
 
+/* What the table's column `peak` holds bytes and operations against where the device
+ * itself does not say, as on the CPU: the best that was measured. A share above it
+ * (what was read came from a cache) is left empty. 0: unknown. */
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s);
+
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
@@ -203,6 +212,11 @@ void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubenc
  * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
+
+/* Before gpubench_close, of a process that must stay what it is, as a rank of a job that
+ * several form: a case that crashes or hangs then ends the program, with its row and those
+ * before it, and is not followed by a fresh process. why: what a message says. */
+void gpubench_stay(gpubench *bench, const char *why);
 
 /* ---- for a case's functions ---- */
 
@@ -257,6 +271,18 @@ int gpubench_fail_call(const char *call, int code, const char *text);
  * run writes, so that it is poisoned as GPUBENCH_OUTPUT's is. Called in setup,
  * forgotten at teardown. Returns GPUBENCH_OK or, outside a case, GPUBENCH_FAILED. */
 int gpubench_output(gpubench *bench, void *memory, size_t bytes);
+
+/* Called in setup, for --memory: these bytes, of gpubench_alloc or device memory from
+ * elsewhere, belong to a category: "parameters", "gradients", "optimizer", "activations",
+ * "workspace", "inputs" or any other word. Parts do not overlap. What nobody names is
+ * "outputs" where it was allocated as GPUBENCH_OUTPUT, else "other". Returns GPUBENCH_OK
+ * or, outside a case, GPUBENCH_FAILED. */
+int gpubench_category(gpubench *bench, const void *memory, uint64_t bytes, const char *category);
+
+/* The same of what the case would take if it were another one: change is "batch x2",
+ * "context x2" or the like. */
+int gpubench_category_if(gpubench *bench, const char *change, uint64_t bytes,
+                         const char *category);
 
 /* Called in setup: run puts its work on this stream, whatever it is given; then reset
  * and run are given this one, and the case is timed on it, with the row flag own-stream.
@@ -380,18 +406,34 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 /* Says something on standard error behind the program's name, unless --quiet. */
 void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
-/* ---- looking inside one execution: --kernels, --kernels-csv and --trace ---- */
+/* ---- looking inside one execution: --kernels, --memory and --trace ---- */
 
-/* Watches one more execution of each case that was measured, after all that is timed:
- * begin, run, end, the device idle before and after each of them. gpubench_trace.h
- * has one. They return 0, or an exit status after a message of their own. */
+/* Watches further executions of each case that was measured, after all that is timed:
+ * begin, run, end, the device idle before and after each of them, then tell; those of an
+ * empty kernel first, where the device has one. gpubench_trace.h has one. They return 0,
+ * or an exit status after a message of their own. */
 typedef struct gpubench_watcher {
     int (*open)(gpubench *bench); /* before the first case */
     int (*begin)(gpubench *bench, const gpubench_case *one);
     int (*end)(gpubench *bench, const gpubench_case *one, int code); /* not 0: forget it */
+    /* What the case's executions were, which all were as this mode has them. one is NULL
+     * for the empty kernel. */
+    int (*tell)(gpubench *bench, const gpubench_case *one, const char *mode);
     int (*close)(gpubench *bench);                         /* after the last: print and write */
     void (*range)(const char *name);                       /* NULL: the innermost one ends */
 } gpubench_watcher;
+
+/* Memory of a case, or (change is not NULL) what a change would make of it. */
+typedef struct gpubench_part {
+    const char *category, *change;
+    uint64_t bytes;
+    double at_us; /* when it was there, or was named, since setup began */
+} gpubench_part;
+
+/* Calls use for every part that the case at hand has, as they came, and then for what
+ * nobody named. For a watcher, in tell. */
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context);
 
 /* Without one those options are refused. Before gpubench_run and gpubench_close. */
 void gpubench_watch(gpubench *bench, const gpubench_watcher *watcher);
@@ -762,7 +804,7 @@ int gpubench_compare(gpubench *bench, const Type *output, const Reference *refer
  *   the samples' file             --samples
  *   the rows as JSON              --json
  *   one group, mode by mode       members side by side, verification
- *   one more execution, watched   --kernels and --trace
+ *   further executions, watched   --kernels, --memory and --trace
  *   the table                     what is printed
  *   processes                     --runs
  *   command line                  options, --help, --list
@@ -1435,6 +1477,13 @@ typedef struct gpb_counter {
 
 enum { GPB_COUNTERS = 8 };
 
+/* What the host's processors did since they started, in clock ticks, and how often
+ * this one was held back. 0 where nobody says. */
+typedef struct gpb_pressure {
+    double total, others, stolen; /* of all processors; by other programs, by other guests */
+    double throttled_us, too_hot; /* by the cgroup's quota; times */
+} gpb_pressure;
+
 /* A case while it is measured in one mode. */
 typedef struct gpb_live {
     const gpb_item *item;
@@ -1451,6 +1500,7 @@ typedef struct gpb_live {
     gpubench_stream stream;  /* if it has its own: the one that it works on */
     int has_own_stream;
     int unswept;             /* host: flushing the known lines alone gives the same time */
+    gpb_pressure before;     /* host: at the first execution */
     int set_up, begun, done, ungated, time_outs, power_limited, hot_looks, leads_alone;
     int crowded;  /* there was no memory for it beside its group */
     int misused;  /* it asked for what it has not: reason says what */
@@ -1473,6 +1523,7 @@ typedef struct gpb_allocation {
     unsigned char *base; /* guard zone, then the caller's bytes, then guard zone */
     size_t bytes;
     int kind;
+    double at_s;
 } gpb_allocation;
 
 /* Memory that gpubench_output named. */
@@ -1482,6 +1533,16 @@ typedef struct gpb_output_range {
     void *memory;
     size_t bytes;
 } gpb_output_range;
+
+/* What a case said of its memory. */
+typedef struct gpb_part {
+    struct gpb_part *next;
+    const gpb_item *owner;
+    const void *memory; /* NULL: what a change would take */
+    char *category, *change;
+    uint64_t bytes;
+    double at_s;
+} gpb_part;
 
 /* What gpubench_close is to call. */
 typedef struct gpb_at_close {
@@ -1508,6 +1569,8 @@ typedef struct gpb_backend {
     int (*hold)(gpubench *bench, gpubench_stream stream); /* what follows on it waits ... */
     void (*let_go)(gpubench *bench);                      /* ... until this */
     int (*finish)(gpubench *bench); /* waits for everything; errors nobody looked at */
+    int (*replay)(void *graph, gpubench_stream stream); /* what begin captured */
+    int (*run_empty)(void *device_state, gpubench_stream stream); /* NULL: it has no kernels */
     void (*end)(gpb_live *live);                   /* undoes begin */
     int (*alive)(gpubench *bench);                      /* after an error: can it go on? */
     const char *(*error_name)(int code);
@@ -1533,6 +1596,7 @@ typedef struct gpb_machine {
     int ordinal, capability, sm_count, max_sm_mhz, threads_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double power_limit_w, peak_gb_per_s;
+    double measured_gb_per_s, measured_tflop_per_s; /* where the device does not say */
 } gpb_machine;
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
@@ -1540,10 +1604,10 @@ typedef struct gpb_machine {
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
-    const char *kernels_csv, *trace;
+    const char *kernels_csv, *memory_csv, *trace;
     double precision, max_time_s, timeout_s; /* precision is a fraction: 0.005 */
     uint64_t min_samples, max_samples, warmup, streams, runs, seed;
-    int list, energy, quiet, profile, no_verify, kernels;
+    int list, energy, quiet, profile, no_verify, kernels, memory;
     unsigned modes;
 } gpb_settings;
 
@@ -1620,6 +1684,8 @@ struct gpubench {
     uint64_t order; /* rows of this run so far */
     gpb_live *current; /* whose setup, run or verify is executing */
     gpb_allocation *allocations;
+    gpb_part *parts, **last_part; /* in the order in which they came */
+    double set_up_s;              /* when the setup at hand began */
     gpb_output_range *outputs;
     gpb_at_close *at_close;
     uint64_t fills; /* gpubench_fill outside cases so far */
@@ -1933,6 +1999,7 @@ static void *gpb_allocate(gpubench *bench, const gpb_item *owner, size_t bytes, 
     made->base = base;
     made->bytes = bytes;
     made->kind = kind;
+    made->at_s = gpb_now_s();
     made->next = bench->allocations;
     bench->allocations = made;
     return base + GPB_GUARD_BYTES;
@@ -1963,6 +2030,76 @@ void *gpubench_alloc_until_close(gpubench *bench, size_t bytes, int kind)
 int gpubench_copy(gpubench *bench, void *destination, const void *source, size_t bytes)
 {
     return bench->backend->copy(destination, source, bytes);
+}
+
+static int gpb_add_part(gpubench *bench, const void *memory, uint64_t bytes, const char *category,
+                        const char *change)
+{
+    gpb_part *made;
+    if (!bench->current) {
+        gpubench_usage_error(bench, "gpubench_category outside a case's setup");
+        return GPUBENCH_FAILED;
+    }
+    made = (gpb_part *)gpb_must(calloc(1, sizeof *made));
+    made->owner = bench->current->item;
+    made->memory = memory;
+    made->bytes = bytes;
+    made->category = gpb_duplicate(category);
+    made->change = change ? gpb_duplicate(change) : NULL;
+    made->at_s = gpb_now_s();
+    if (!bench->last_part)
+        bench->last_part = &bench->parts;
+    *bench->last_part = made;
+    bench->last_part = &made->next;
+    return GPUBENCH_OK;
+}
+
+int gpubench_category(gpubench *bench, const void *memory, uint64_t bytes, const char *category)
+{
+    return memory ? gpb_add_part(bench, memory, bytes, category, NULL) : GPUBENCH_OK;
+}
+
+int gpubench_category_if(gpubench *bench, const char *change, uint64_t bytes, const char *category)
+{
+    return gpb_add_part(bench, NULL, bytes, category, change);
+}
+
+/* Whether it lies inside the allocation. */
+static int gpb_is_part_of(const gpb_part *part, const gpb_allocation *whole)
+{
+    const unsigned char *begin = whole->base + GPB_GUARD_BYTES;
+    const unsigned char *at = (const unsigned char *)part->memory;
+    return at && part->owner == whole->owner && at >= begin && at < begin + whole->bytes;
+}
+
+static uint64_t gpb_unnamed_bytes(const gpubench *bench, const gpb_allocation *whole)
+{
+    uint64_t named = 0;
+    const gpb_part *part;
+    for (part = bench->parts; part; part = part->next)
+        named += gpb_is_part_of(part, whole) ? part->bytes : 0;
+    return named < whole->bytes ? whole->bytes - named : 0;
+}
+
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context)
+{
+    const gpb_item *owner = bench->current ? bench->current->item : NULL;
+    const gpb_allocation *one;
+    const gpb_part *part;
+    for (part = bench->parts; part; part = part->next)
+        if (part->owner == owner && part->bytes > 0) {
+            gpubench_part told = {part->category, part->change, part->bytes,
+                                  (part->at_s - bench->set_up_s) * 1e6};
+            use(context, &told);
+        }
+    for (one = bench->allocations; one; one = one->next) {
+        int is_output = (one->kind & GPUBENCH_OUTPUT) != 0;
+        gpubench_part told = {is_output ? "outputs" : "other", NULL, gpb_unnamed_bytes(bench, one),
+                              (one->at_s - bench->set_up_s) * 1e6};
+        if (one->owner == owner && (one->kind & ~GPUBENCH_OUTPUT) == GPUBENCH_DEVICE && told.bytes > 0)
+            use(context, &told);
+    }
 }
 
 int gpubench_output(gpubench *bench, void *memory, size_t bytes)
@@ -2030,6 +2167,23 @@ int gpubench_use_stream(gpubench *bench, gpubench_stream stream)
     return GPUBENCH_OK;
 }
 
+static void gpb_forget_parts(gpubench *bench, const gpb_item *owner)
+{
+    gpb_part **link = &bench->parts;
+    while (*link) {
+        gpb_part *one = *link;
+        if (one->owner != owner) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        free(one->category);
+        free(one->change);
+        free(one);
+    }
+    bench->last_part = link;
+}
+
 static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
 {
     gpb_output_range **link = &bench->outputs;
@@ -2066,6 +2220,7 @@ static void gpb_release_memory(gpubench *bench, const gpb_item *owner)
 {
     gpb_allocation **link = &bench->allocations;
     gpb_forget_outputs(bench, owner);
+    gpb_forget_parts(bench, owner);
     while (*link) {
         gpb_allocation *one = *link;
         if (one->owner != owner) {
@@ -2694,6 +2849,99 @@ static int gpb_find_clflushopt(void)
 #endif
 }
 
+/* The first number behind `name` in a file, or, without a name, in it; 0: none. */
+static double gpb_number_in(const char *path, const char *name)
+{
+    char line[512];
+    double value = 0;
+    int found = 0;
+    FILE *file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        size_t length = name ? strlen(name) : 0;
+        found = !name || (!strncmp(line, name, length) && line[length] == ' ');
+        if (found)
+            value = strtod(line + length, NULL);
+    }
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* The line of all processors in /proc/stat (proc(5)): ticks of user, nice, system,
+ * idle, iowait, irq, softirq and steal. own: of this process, which is no other. */
+static void gpb_parse_processors(const char *line, double own, gpb_pressure *load)
+{
+    double ticks[8] = {0};
+    size_t i;
+    char *at;
+    if (strncmp(line, "cpu ", 4) != 0)
+        return;
+    at = (char *)(uintptr_t)(line + 4);
+    for (i = 0; i < GPB_COUNT_OF(ticks); i++) {
+        ticks[i] = strtod(at, &at);
+        load->total += ticks[i];
+    }
+    load->stolen = ticks[7];
+    load->others = load->total - ticks[3] - ticks[4] - ticks[7] - own;
+}
+
+/* Where this process's limits of version 2 are; those of the tree's root elsewhere. */
+static void gpb_quota_file(char *path, size_t bytes)
+{
+    char line[512];
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    snprintf(path, bytes, "/sys/fs/cgroup/cpu.stat");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "0::/", 4) && line[4])
+            snprintf(path, bytes, "/sys/fs/cgroup%s/cpu.stat", line + 3);
+    }
+    if (file)
+        fclose(file);
+}
+
+static gpb_pressure gpb_pressure_now(void)
+{
+    gpb_pressure load;
+    char text[600] = "";
+    FILE *file = fopen("/proc/stat", "r");
+    memset(&load, 0, sizeof load);
+    if (file && fgets(text, sizeof text, file))
+        gpb_parse_processors(text, (double)clock() / CLOCKS_PER_SEC *
+                                       (double)sysconf(_SC_CLK_TCK), &load);
+    if (file)
+        fclose(file);
+    gpb_quota_file(text, sizeof text);
+    load.throttled_us = gpb_number_in(text, "throttled_usec");
+    load.too_hot = gpb_number_in(
+        "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", NULL);
+    return load;
+}
+
+/* Ticks are of 10 ms: with fewer than 20 of all processors nothing is said. A tenth
+ * of the machine for others is more than its own background. */
+static void gpb_flag_pressure(gpb_live *live, const gpb_pressure *before,
+                              const gpb_pressure *now)
+{
+    const double share = 0.1, least = 20;
+    double total = now->total - before->total;
+    if (total >= least && now->others - before->others > share * total)
+        gpb_add_flag(live, "busy");
+    if (total >= least && now->stolen - before->stolen > share * total / 2)
+        gpb_add_flag(live, "steal");
+    if (now->throttled_us > before->throttled_us)
+        gpb_add_flag(live, "throttle=quota");
+    if (now->too_hot > before->too_hot)
+        gpb_add_flag(live, "throttle=hot");
+}
+
+/* Below what the processor promises for any load; both in kHz. */
+static void gpb_flag_clock(gpb_live *live, double now, double promised)
+{
+    if (now > 0 && now < 0.9 * promised)
+        gpb_add_flag(live, "throttle=clock");
+}
+
 static int gpb_host_open(gpubench *bench)
 {
     const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpb_last_cache_bytes();
@@ -2897,6 +3145,7 @@ static int gpb_host_begin(gpubench *bench, gpb_live *live)
     int code;
     if (live->mode == GPUBENCH_GRAPH)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
+    live->before = gpb_pressure_now();
     if (run != gpb_run_nothing && gpb_is_empty(run))
         return gpubench_fail(bench, GPUBENCH_FAILED, "did nothing: an empty function; hand the "
                                                      "result to gpubench_keep");
@@ -2955,10 +3204,18 @@ static const char *gpb_host_error_string(int code)
     return strerror(code);
 }
 
+/* Of a case that was begun; others look at the state of a GPU. */
 static void gpb_host_read_state(gpubench *bench, gpb_live *live)
 {
+    static const char clock_now[] = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+    static const char promised[] = "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency";
+    gpb_pressure now;
     (void)bench;
-    (void)live;
+    if (!live->begun)
+        return;
+    now = gpb_pressure_now();
+    gpb_flag_pressure(live, &live->before, &now);
+    gpb_flag_clock(live, gpb_number_in(clock_now, NULL), gpb_number_in(promised, NULL));
 }
 
 static int gpb_host_measure_energy(gpubench *bench, gpb_live *live)
@@ -2992,7 +3249,8 @@ static const gpb_backend gpb_host_backend = {
     "cpu", gpb_host_choose, gpb_host_open, gpb_host_close, gpb_host_choose,
     gpb_host_allocate, gpb_host_release, gpb_host_copy, gpb_host_fill,
     gpb_host_free_bytes, gpb_host_begin, gpb_host_sample, gpb_host_hold, gpb_host_let_go,
-    gpb_host_finish, gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
+    gpb_host_finish, NULL, NULL, /* no graphs, no kernels */
+    gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
     gpb_host_read_state, gpb_host_measure_energy,
     gpb_host_takes, gpb_host_is_oom, gpb_calibrate_call,
     9,    /* calibration_samples: each takes 5 ms */
@@ -4237,6 +4495,11 @@ static void gpb_cuda_let_go(gpubench *bench)
     (void)gpb_gate_open(&gpb_cuda_of(bench)->gate);
 }
 
+static int gpb_cuda_replay(void *graph, gpubench_stream stream)
+{
+    return (int)cudaGraphLaunch((cudaGraphExec_t)graph, stream);
+}
+
 static int gpb_cuda_finish(gpubench *bench)
 {
     cudaError_t code = (cudaError_t)gpb_cuda_make_current(bench);
@@ -4376,7 +4639,8 @@ static const gpb_backend gpb_cuda_backend = {
     gpb_cuda_make_current, gpb_cuda_allocate,
     gpb_cuda_release, gpb_cuda_copy, gpb_cuda_fill, gpb_cuda_free_bytes,
     gpb_cuda_begin, gpb_cuda_sample, gpb_cuda_hold_stream,
-    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_end,
+    gpb_cuda_let_go, gpb_cuda_finish, gpb_cuda_replay,
+    gpb_run_empty, gpb_cuda_end,
     gpb_cuda_alive, gpb_cuda_error_name, gpb_cuda_error_string,
     gpb_cuda_read_state, gpb_cuda_measure_energy,
     gpb_cuda_takes, gpb_cuda_is_oom, gpb_cuda_calibrate,
@@ -5354,6 +5618,15 @@ static void gpb_keep_sample(gpb_live *live, double us)
     live->samples[live->count++] = us;
 }
 
+/* The case's own timing where it has one, and where it is the case that is measured. */
+static int gpb_sample(gpubench *bench, gpb_live *live, double *us)
+{
+    const gpubench_case *one = &live->item->one;
+    if (!one->sample)
+        return bench->backend->sample(bench, live, us);
+    return one->sample(one->context, live->mode, live->batch, us);
+}
+
 /* Time of one run in us; negative after a failure, which ended the case. */
 static double gpb_take(gpubench *bench, gpb_live *live)
 {
@@ -5361,7 +5634,7 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     gpb_watch before = gpb_watch_run(bench, live, start);
     int code;
     bench->current = live;
-    code = bench->backend->sample(bench, live, &us);
+    code = gpb_sample(bench, live, &us);
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
     if (code != 0) {
@@ -5573,6 +5846,7 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     const gpubench_case *one = &live->item->one;
     uint64_t before, after;
     int code = bench->backend->make_current(bench); /* another case may have left another device */
+    bench->set_up_s = gpb_now_s();
     before = bench->backend->free_bytes();
     bench->current = live;
     live->set_up = 1;
@@ -5593,6 +5867,16 @@ static void gpb_set_up(gpubench *bench, gpb_live *live)
     }
 }
 
+/* What a backend's begin finds out by its own means is not known of a case that times
+ * itself but for how long it takes. */
+static int gpb_begin_own(gpubench *bench, gpb_live *live)
+{
+    double us = 0;
+    int code = gpb_sample(bench, live, &us);
+    live->first_s = us * 1e-6;
+    return code;
+}
+
 static void gpb_begin(gpubench *bench, gpb_live *live)
 {
     int code;
@@ -5600,13 +5884,13 @@ static void gpb_begin(gpubench *bench, gpb_live *live)
     live->batch = 1;
     live->begun = 1;
     gpb_enter(bench, live, "run");
-    code = bench->backend->begin(bench, live);
+    code = live->item->one.sample ? gpb_begin_own(bench, live) : bench->backend->begin(bench, live);
     gpb_leave(bench);
     if (code != 0) {
         gpb_blame(bench, live, code, "first execution");
         return;
     }
-    if (live->mode == GPUBENCH_HOT)
+    if (live->mode == GPUBENCH_HOT || (live->mode == GPUBENCH_GRAPH && live->item->one.sample))
         gpb_choose_batch(bench, live);
     if (!live->done)
         gpb_warm_up(bench, live);
@@ -5944,6 +6228,16 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
     }
 }
 
+/* Of the ceilings that the program measured; above them the cache had a share. */
+static double gpb_share_of_measured(const gpb_machine *machine, const gpb_live *live, double us)
+{
+    double gb_peak = machine->measured_gb_per_s, tflop_peak = machine->measured_tflop_per_s;
+    double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
+    double by_flops = tflop_peak > 0 ? (double)live->flops / us / 1e6 / tflop_peak : 0;
+    double share = by_bytes > by_flops ? by_bytes : by_flops;
+    return share <= 1 ? share : 0;
+}
+
 static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, double us)
 {
     const gpubench_case *one = &live->item->one;
@@ -5953,6 +6247,8 @@ static double gpb_share_of_peak(const gpubench *bench, const gpb_live *live, dou
                        machine->sm_count * machine->max_sm_mhz * 1e6;
     double by_bytes = gb_peak > 0 ? (double)live->bytes / us / 1e3 / gb_peak : 0;
     double by_flops = flop_peak > 0 ? (double)live->flops / us * 1e6 / flop_peak : 0;
+    if (gb_peak == 0 && flop_peak == 0)
+        return gpb_share_of_measured(machine, live, us);
     if (live->flops > 0 && flop_peak == 0)
         return 0; /* memory may not be what bounds it */
     return by_bytes > by_flops ? by_bytes : by_flops;
@@ -6137,7 +6433,7 @@ static void gpb_refuse_below_step(const gpubench *bench, gpb_live *live, double 
  * or computes 40 TFLOP/s: the compiler has removed the work. */
 static void gpb_refuse_discarded(const gpubench *bench, gpb_live *live, double median_us)
 {
-    if (live->status || !bench->backend->runs_on_host || median_us >= 1 ||
+    if (live->status || !bench->backend->runs_on_host || live->item->one.sample || median_us >= 1 ||
         ((double)live->bytes <= 4e6 * median_us && (double)live->flops <= 4e7 * median_us))
         return;
     live->status = "failed";
@@ -6806,16 +7102,23 @@ static int gpb_measure_overhead(gpubench *bench)
     return code;
 }
 
-/* ==== one more execution, watched ========================================= */
+/* ==== further executions, watched ========================================= */
 
 static gpubench *gpb_traced; /* whose case runs while its watcher looks on */
+
+/* Whose sums' median is told of, unless so many take longer than a tenth of a second. */
+enum { GPB_WATCHED = 9 };
 
 /* In front of the case itself: begin when the device is idle, end when it is again. */
 typedef struct gpb_tracing {
     gpubench *bench;
     const gpubench_case *one;
+    unsigned mode; /* of the row that they are held against */
+    void *graph;   /* what runs in its place, in mode graph */
+    int ungated;   /* it waits for the device inside, which a gate would keep from ending */
     int rehearsal; /* its watcher is not told how it ended, but that it is to be forgotten */
     int status;    /* the worst that the watcher returned */
+    int refused;   /* it cannot watch at all */
 } gpb_tracing;
 
 static int gpb_traced_reset(void *context, gpubench_stream stream)
@@ -6826,60 +7129,119 @@ static int gpb_traced_reset(void *context, gpubench_stream stream)
 
 /* Behind a gate, as when it is timed: what watches makes each launch slower for the
  * host, and the device would wait for them. */
+static int gpb_traced_work(const gpb_tracing *tracing, gpubench_stream stream)
+{
+    const gpubench_case *one = tracing->one;
+    const gpb_backend *backend = tracing->bench->backend;
+    int finished, code = tracing->ungated ? 0 : backend->hold(tracing->bench, stream);
+    if (code == 0)
+        code = tracing->graph ? backend->replay(tracing->graph, stream)
+                              : one->run(one->context, stream);
+    backend->let_go(tracing->bench);
+    finished = backend->finish(tracing->bench);
+    return code ? code : finished;
+}
+
+/* In mode hot the caches hold what a run leaves there, which nobody watched. */
 static int gpb_traced_run(void *context, gpubench_stream stream)
 {
     gpb_tracing *tracing = (gpb_tracing *)context;
     gpubench *bench = tracing->bench;
     const gpubench_case *one = tracing->one;
-    int ended, finished, code, status = bench->watcher->begin(bench, one);
-    gpb_traced = bench;
-    code = bench->backend->hold(bench, stream);
-    if (code == 0)
+    int code = 0;
+    if (tracing->mode == GPUBENCH_HOT) {
         code = one->run(one->context, stream);
-    bench->backend->let_go(bench);
-    finished = bench->backend->finish(bench);
+        code = code ? code : bench->backend->finish(bench);
+    }
+    if (code != 0)
+        return code;
+    tracing->status = bench->watcher->begin(bench, one);
+    if (tracing->status != 0) {
+        tracing->refused = 1;
+        return GPUBENCH_SKIPPED;
+    }
+    gpb_traced = bench;
+    code = gpb_traced_work(tracing, stream);
     gpb_traced = NULL;
-    code = code ? code : finished;
-    ended = bench->watcher->end(bench, one, tracing->rehearsal && !code ? GPUBENCH_SKIPPED : code);
-    status = ended > status ? ended : status;
-    tracing->status = status > tracing->status ? status : tracing->status;
+    tracing->status =
+        bench->watcher->end(bench, one, tracing->rehearsal && !code ? GPUBENCH_SKIPPED : code);
     return code;
 }
 
-/* Once to load what is loaded once, once to load what a watcher adds to it, then in
- * earnest. */
-static int gpb_trace_set_up(gpubench *bench, gpb_live *live)
+/* Once to load what a watcher adds to the case, then in earnest. 0 or a code. */
+static int gpb_watch_executions(gpubench *bench, gpb_live *live, gpb_tracing *tracing)
 {
-    gpb_tracing tracing = {bench, &live->item->one, 1, 0};
+    double us, start = 0;
+    int i, code = bench->backend->sample(bench, live, &us);
+    tracing->rehearsal = 0;
+    for (i = 0; i < GPB_WATCHED && code == 0 && tracing->status == 0; i++) {
+        if (i == 0)
+            start = gpb_now_s();
+        else if (gpb_now_s() - start > 0.1)
+            break;
+        code = bench->backend->sample(bench, live, &us);
+    }
+    return code;
+}
+
+/* The watcher stands in the case's place, and a graph of it in the tracing's. */
+static int gpb_trace_set_up(gpubench *bench, gpb_live *live, gpb_tracing *tracing)
+{
     const gpb_item *watched = live->item;
     gpb_item item = *live->item;
-    double us;
-    int code = bench->backend->sample(bench, live, &us);
-    item.one.context = &tracing;
+    int code;
+    tracing->graph = live->graph;
+    live->graph = NULL;
+    item.one.context = tracing;
     item.one.run = gpb_traced_run;
     item.one.reset = item.one.reset ? gpb_traced_reset : NULL;
     live->item = &item;
-    if (code == 0)
-        code = bench->backend->sample(bench, live, &us);
-    tracing.rehearsal = 0;
-    if (code == 0 && tracing.status == 0)
-        code = bench->backend->sample(bench, live, &us);
+    code = gpb_watch_executions(bench, live, tracing);
     live->item = watched;
-    if (code != 0)
+    live->graph = tracing->graph;
+    if (code != 0 && !tracing->refused)
         gpb_blame(bench, live, code, "run, watched");
-    return tracing.status;
+    return tracing->status;
 }
 
-static int gpb_trace_item(gpubench *bench, const gpb_item *item)
+/* Caches, graph and clocks are what they are when the mode is timed: the caches swept in
+ * front, in mode hot by what needs no kernel, as gpb_traced_run fills them again; the
+ * clocks by the same warming up. One stream, as a timeline has it. */
+static void gpb_trace_begin(gpubench *bench, gpb_live *live, unsigned mode)
+{
+    if (mode == GPUBENCH_GRAPH) {
+        int code;
+        live->mode = mode;
+        live->begun = 1;
+        code = bench->backend->begin(bench, live);
+        if (code != 0)
+            gpb_blame(bench, live, code, "first execution");
+    }
+    live->mode = mode == GPUBENCH_DIRTY || (mode == GPUBENCH_HOT && !bench->backend->runs_on_host)
+                     ? GPUBENCH_DIRTY
+                     : GPUBENCH_COLD;
+    live->ungated = 1;
+    live->streams = 1;
+    if (!live->done)
+        gpb_warm_up(bench, live);
+}
+
+static int gpb_trace_item(gpubench *bench, const gpb_item *item, const gpb_row *row, unsigned mode,
+                          int *refused)
 {
     gpb_live live = gpb_new_live(item);
+    gpb_tracing tracing = {bench, &item->one, mode, NULL, 0, 1, 0, 0};
     int status = 0;
-    live.mode = GPUBENCH_COLD;
+    tracing.ungated = strstr(gpb_text(row, GPB_COLUMN_flags), "ungated") != NULL;
     live.batch = 1;
-    live.ungated = 1;
     gpb_set_up(bench, &live);
     if (!live.done)
-        status = gpb_trace_set_up(bench, &live);
+        gpb_trace_begin(bench, &live, mode);
+    if (!live.done)
+        status = gpb_trace_set_up(bench, &live, &tracing);
+    if (!live.done && status == 0)
+        status = bench->watcher->tell(bench, &item->one, gpb_mode_name(mode));
+    *refused = tracing.refused;
     if (!bench->lost)
         gpb_tear_down(bench, &live, 1);
     if (live.status)
@@ -6887,30 +7249,56 @@ static int gpb_trace_item(gpubench *bench, const gpb_item *item)
     return live.status && status == 0 ? 1 : status;
 }
 
-static int gpb_was_measured(gpubench *bench, const gpb_item *item)
+/* How long a kernel that does nothing takes where there is one. */
+static int gpb_trace_nothing(gpubench *bench, int *refused)
 {
-    unsigned mode;
-    for (mode = GPUBENCH_COLD; mode <= GPUBENCH_DIRTY; mode *= 2) {
-        const gpb_row *row = gpb_find_row(bench, item, mode);
+    gpb_item item;
+    gpb_live live;
+    gpb_tracing tracing = {bench, &item.one, GPUBENCH_COLD, NULL, 0, 1, 0, 0};
+    int status;
+    if (!bench->backend->run_empty)
+        return 0;
+    memset(&item, 0, sizeof item);
+    item.one = gpubench_case_init("empty kernel", bench->backend->run_empty, bench->device_state);
+    item.key = (char *)(uintptr_t)"empty kernel";
+    live = gpb_new_live(&item);
+    live.batch = 1;
+    gpb_trace_begin(bench, &live, GPUBENCH_COLD);
+    status = live.done ? 0 : gpb_trace_set_up(bench, &live, &tracing);
+    if (!live.done && status == 0)
+        status = bench->watcher->tell(bench, NULL, gpb_mode_name(GPUBENCH_COLD));
+    *refused = tracing.refused;
+    bench->current = NULL;
+    return status;
+}
+
+/* The row that a case's executions are held against: cold if there is one. NULL: it was
+ * not measured. */
+static const gpb_row *gpb_row_to_watch(gpubench *bench, const gpb_item *item, unsigned *mode)
+{
+    for (*mode = GPUBENCH_COLD; *mode <= GPUBENCH_DIRTY; *mode *= 2) {
+        const gpb_row *row = gpb_find_row(bench, item, *mode);
         if (row && !strcmp(gpb_text(row, GPB_COLUMN_status), "ok"))
-            return 1;
+            return row;
     }
-    return 0;
+    return NULL;
 }
 
 /* When all that is timed has been timed and written: what a tracer leaves in the
  * process disturbs nothing then, and a crash loses nothing. The exit status. */
 static int gpb_trace_all(gpubench *bench)
 {
-    int worst = bench->watcher->open(bench), status;
+    int worst = bench->watcher->open(bench), status, refused = 0;
     size_t i;
     if (worst != 0)
         return worst;
-    for (i = 0; i < bench->item_count && !bench->lost; i++)
-        if (gpb_was_measured(bench, &bench->items[i])) {
-            status = gpb_trace_item(bench, &bench->items[i]);
-            worst = status > worst ? status : worst;
-        }
+    worst = gpb_trace_nothing(bench, &refused);
+    for (i = 0; i < bench->item_count && !bench->lost && !refused; i++) {
+        unsigned mode;
+        const gpb_row *row = gpb_row_to_watch(bench, &bench->items[i], &mode);
+        status = row ? gpb_trace_item(bench, &bench->items[i], row, mode, &refused) : 0;
+        worst = status > worst ? status : worst;
+    }
     status = bench->watcher->close(bench);
     return status > worst ? status : worst;
 }
@@ -8214,8 +8602,10 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--sort", "KEY", "the table's order: name, time, factor or queued (default name)"},
     {"--quiet", NULL, "no table, no progress"},
     {"--profile", NULL, "execute each case once and measure nothing, for Nsight"},
-    {"--kernels", NULL, "afterwards, each case's kernels in one more execution of it, as a table"},
+    {"--kernels", NULL, "afterwards, the kernels in another execution of each case, as a table"},
     {"--kernels-csv", "FILE", "the same as CSV"},
+    {"--memory", NULL, "afterwards, each case's memory by category, as a table"},
+    {"--memory-csv", "FILE", "the same as CSV, a row for each part"},
     {"--trace", "FILE", "afterwards, one more execution of each case as a timeline (JSON)"}};
 
 static int gpb_is_argument(const gpubench_option *option)
@@ -8637,7 +9027,8 @@ static const char *gpb_given(const char **given, const char *name)
 
 static int gpb_wants_watching(const gpb_settings *settings)
 {
-    return settings->kernels || settings->kernels_csv || settings->trace;
+    return settings->kernels || settings->kernels_csv || settings->memory ||
+           settings->memory_csv || settings->trace;
 }
 
 /* Two outputs that are one file would leave neither. */
@@ -8649,6 +9040,7 @@ static void gpb_check_outputs(gpubench *bench)
                                       {"--samples", settings->samples},
                                       {"--json", json},
                                       {"--kernels-csv", settings->kernels_csv},
+                                      {"--memory-csv", settings->memory_csv},
                                       {"--trace", settings->trace}};
     size_t i, j;
     for (i = 0; i < GPB_COUNT_OF(outputs); i++) {
@@ -8663,8 +9055,9 @@ static void gpb_check_outputs(gpubench *bench)
     if (csv && json && strcmp(csv, json) && !strcmp(json, "-") &&
         gpb_csv_stream(csv) == STDOUT_FILENO)
         gpubench_usage_error(bench, "--json '%s': --csv writes there", json);
-    if (settings->profile && settings->kernels)
-        gpubench_usage_error(bench, "--profile measures nothing: it does not go with --kernels");
+    if (settings->profile && (settings->kernels || settings->memory))
+        gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
+                             settings->kernels ? "--kernels" : "--memory");
 }
 
 /* One of --min-samples and --max-samples moves the other's default along. */
@@ -8693,6 +9086,8 @@ static void gpb_take_settings(gpubench *bench, const char **given)
     settings->no_verify = gpb_given(given, "--no-verify") != NULL;
     settings->kernels = gpb_given(given, "--kernels") != NULL;
     settings->kernels_csv = gpb_given(given, "--kernels-csv");
+    settings->memory = gpb_given(given, "--memory") != NULL;
+    settings->memory_csv = gpb_given(given, "--memory-csv");
     settings->trace = gpb_given(given, "--trace");
     settings->filter = gpb_given(given, "--filter");
     settings->csv = gpb_given(given, "--csv");
@@ -9227,6 +9622,11 @@ void gpubench_measure_group(gpubench *bench, const gpubench_case *cases, size_t 
     bench->group_count++;
 }
 
+void gpubench_stay(gpubench *bench, const char *why)
+{
+    bench->restart.why_not = why;
+}
+
 void gpubench_measure(gpubench *bench, const gpubench_case *one)
 {
     gpubench_measure_group(bench, one, 1);
@@ -9310,7 +9710,15 @@ static void gpb_check_queue(gpubench *bench)
         gpubench_usage_error(bench, "%s: this program was built without gpubench_trace.h",
                              bench->settings.kernels       ? "--kernels"
                              : bench->settings.kernels_csv ? "--kernels-csv"
+                             : bench->settings.memory      ? "--memory"
+                             : bench->settings.memory_csv  ? "--memory-csv"
                                                            : "--trace");
+}
+
+void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s)
+{
+    bench->machine.measured_gb_per_s = gb_per_s;
+    bench->machine.measured_tflop_per_s = tflop_per_s;
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),

@@ -1,6 +1,7 @@
 /*
- * gpubench_trace.h - what happens inside one execution of a case: --kernels,
- * --kernels-csv and --trace. Optional, beside gpubench.h.
+ * gpubench_trace.h - what happens inside one execution of a case and what memory it
+ * takes: --kernels, --kernels-csv, --memory, --memory-csv and --trace. Optional, beside
+ * gpubench.h.
  *
  * In ONE source file:
  *
@@ -11,8 +12,9 @@
  *
  *     gpubench_trace(bench);
  *
- * When everything has been timed, each case is executed once more, cold, and
- * watched. On a GPU by CUPTI's activity records, where the toolkit's headers were
+ * When everything has been timed, each case is executed again and watched, in the mode
+ * of its row (cold if it was timed cold) with caches and clocks as they were then: up to
+ * nine times, of which the one is told of whose work took the median time. On a GPU by CUPTI's activity records, where the toolkit's headers were
  * there when this was compiled and its library is found at run time (by dlopen: a
  * program without the option needs neither). On the CPU by the host's clock: the
  * run, and the ranges that it names by gpubench_range_begin.
@@ -33,7 +35,7 @@
 extern "C" {
 #endif
 
-/* Makes the three options work. Refuses the command line where one of their files
+/* Makes the five options work. Refuses the command line where one of their files
  * cannot be written. Call it after gpubench_open. */
 void gpubench_trace(gpubench *bench);
 
@@ -55,6 +57,7 @@ void gpubench_trace(gpubench *bench);
  *   findings          what the numbers of a case say
  *   the table         --kernels
  *   CSV               --kernels-csv
+ *   memory            --memory and --memory-csv
  *   the timeline      --trace
  *   the watcher       what gpubench.h calls
  */
@@ -124,18 +127,31 @@ typedef struct gpt_summary {
 
 enum { GPT_MOST_RANGES = 64 };
 
+/* One of a case's executions. */
+typedef struct gpt_execution {
+    gpt_event *events;
+    size_t count;
+    uint64_t begun_ns, ended_ns, total_ns;
+} gpt_execution;
+
+enum { GPT_MOST_EXECUTIONS = 16 };
+
 static struct {
-    gpt_event *events; /* of the case that is watched */
+    gpt_event *events; /* of the execution that is watched, or told of */
     size_t count, capacity;
+    gpt_execution executions[GPT_MOST_EXECUTIONS];
+    size_t execution_count;
+    uint64_t empty_ns; /* of an empty kernel; 0: unknown */
+    const char *mode;  /* of the executions */
     char **names;
     size_t name_count;
     size_t open[GPT_MOST_RANGES]; /* ranges that have not ended, indices of events */
     int depth;
-    int lost; /* events: no memory, or dropped by CUPTI */
+    uint64_t lost; /* events: no memory, or dropped by CUPTI */
     uint64_t begun_ns, ended_ns;
     uint64_t origin_ns; /* of the timeline: when its first case began */
-    FILE *table, *csv, *trace;
-    int cases;       /* whose runs were watched to the end */
+    FILE *table, *csv, *trace, *memory, *memory_csv;
+    int cases;       /* that were told of */
     int first_event; /* of the timeline: no comma in front */
     const char *on_gpu;     /* the library that watches; NULL: the host's clock */
 } gpt;
@@ -207,9 +223,67 @@ static double gpt_count_of(const unsigned *three)
     return (double)three[0] * three[1] * three[2];
 }
 
+static uint64_t gpt_duration(const gpt_event *event)
+{
+    return event->end_ns > event->start_ns ? event->end_ns - event->start_ns : 0;
+}
+
 static int gpt_is_device_work(const gpt_event *event)
 {
     return event->kind == GPT_KERNEL || event->kind == GPT_COPY || event->kind == GPT_SET;
+}
+
+/* On a GPU what the device did; on the CPU the run, which holds all other ranges. */
+static int gpt_is_in_total(const gpt_event *event)
+{
+    return gpt.on_gpu ? gpt_is_device_work(event)
+                      : event->kind == GPT_RANGE && event->depth == 0;
+}
+
+/* Puts the events aside as one execution. */
+static void gpt_keep_execution(void)
+{
+    gpt_execution *kept = &gpt.executions[gpt.execution_count];
+    size_t i;
+    if (gpt.execution_count == GPT_MOST_EXECUTIONS)
+        return;
+    kept->events = gpt.events;
+    kept->count = gpt.count;
+    kept->begun_ns = gpt.begun_ns;
+    kept->ended_ns = gpt.ended_ns;
+    for (kept->total_ns = 0, i = 0; i < gpt.count; i++)
+        kept->total_ns += gpt_is_in_total(&gpt.events[i]) ? gpt_duration(&gpt.events[i]) : 0;
+    gpt.execution_count++;
+    gpt.events = NULL;
+    gpt.count = gpt.capacity = 0;
+}
+
+static int gpt_by_execution_total(const void *left, const void *right)
+{
+    const gpt_execution *a = (const gpt_execution *)left, *b = (const gpt_execution *)right;
+    return (a->total_ns > b->total_ns) - (a->total_ns < b->total_ns);
+}
+
+/* Of an even number the shorter one of the two in the middle: a whole execution is told
+ * of, with its own timeline. */
+static void gpt_take_median(void)
+{
+    const gpt_execution *median = &gpt.executions[(gpt.execution_count - 1) / 2];
+    qsort(gpt.executions, gpt.execution_count, sizeof *gpt.executions, gpt_by_execution_total);
+    free(gpt.events);
+    gpt.events = median->events;
+    gpt.count = gpt.capacity = median->count;
+    gpt.begun_ns = median->begun_ns;
+    gpt.ended_ns = median->ended_ns;
+}
+
+static void gpt_forget_executions(void)
+{
+    size_t i;
+    for (i = 0; i < gpt.execution_count; i++)
+        if (gpt.executions[i].events != gpt.events)
+            free(gpt.executions[i].events);
+    gpt.execution_count = 0;
 }
 
 /* ==== the host ============================================================ */
@@ -263,7 +337,9 @@ static struct {
     CUptiResult (*call_name)(CUpti_CallbackDomain, uint32_t, const char **);
     CUptiResult (*version)(uint32_t *);
     char *(*demangle)(const char *, char *, size_t *, int *);
-    gpt_buffer *buffers; /* complete, the latest first; CUPTI's threads add to it */
+    gpt_buffer *complete, *spare, *lent; /* the latest first; CUPTI's threads take and add */
+    size_t made;                  /* buffers that there are */
+    int collecting;
     pthread_mutex_t lock;
     struct cudaOccDeviceProp device;
 } gpt_cupti;
@@ -280,31 +356,70 @@ static uint64_t gpt_clock_ns(void)
     return gpt_now_ns();
 }
 
-static void CUPTIAPI gpt_give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records)
+/* What is watched may take 256 MiB: more than a million launches. CUPTI drops what is
+ * beyond, and counts it. */
+enum { GPT_MOST_BUFFERS = 32, GPT_BUFFER_BYTES = 8 << 20 };
+
+/* One whose pages are there: the host's launches do not wait for them. NULL: no memory. */
+static gpt_buffer *gpt_make_buffer(void)
 {
-    const size_t size = (size_t)8 << 20, alignment = 8;
-    *buffer = NULL;
-    *bytes = posix_memalign((void **)buffer, alignment, size) == 0 ? size : 0;
+    gpt_buffer *buffer = (gpt_buffer *)calloc(1, sizeof *buffer);
+    void *records = NULL;
+    if (!buffer || posix_memalign(&records, 8, GPT_BUFFER_BYTES) != 0) {
+        free(buffer);
+        return NULL;
+    }
+    memset(records, 0, GPT_BUFFER_BYTES);
+    buffer->records = (uint8_t *)records;
+    return buffer;
+}
+
+static void CUPTIAPI gpt_give_buffer(uint8_t **records, size_t *bytes, size_t *most_records)
+{
+    gpt_buffer *buffer;
+    pthread_mutex_lock(&gpt_cupti.lock);
+    buffer = gpt_cupti.spare;
+    if (buffer)
+        gpt_cupti.spare = buffer->next;
+    else if (gpt_cupti.made < GPT_MOST_BUFFERS && (buffer = gpt_make_buffer()))
+        gpt_cupti.made++;
+    if (buffer) {
+        buffer->next = gpt_cupti.lent;
+        gpt_cupti.lent = buffer;
+    }
+    pthread_mutex_unlock(&gpt_cupti.lock);
+    *records = buffer ? buffer->records : NULL;
+    *bytes = buffer ? GPT_BUFFER_BYTES : 0;
     *most_records = 0; /* as many as fit */
+}
+
+/* Takes out of a list the buffer with these records. */
+static gpt_buffer *gpt_unlink_buffer(gpt_buffer **list, const uint8_t *records)
+{
+    gpt_buffer *found;
+    while (*list && (*list)->records != records)
+        list = &(*list)->next;
+    found = *list;
+    if (found)
+        *list = found->next;
+    return found;
 }
 
 static void CUPTIAPI gpt_take_buffer(CUcontext context, uint32_t stream, uint8_t *records,
                                      size_t size, size_t valid)
 {
-    gpt_buffer *buffer = valid > 0 ? (gpt_buffer *)malloc(sizeof *buffer) : NULL;
+    gpt_buffer *buffer;
     size_t dropped = 0;
     (void)size;
     pthread_mutex_lock(&gpt_cupti.lock);
     if (gpt_cupti.dropped(context, stream, &dropped) == CUPTI_SUCCESS)
-        gpt.lost += (int)dropped;
+        gpt.lost += dropped;
+    buffer = gpt_unlink_buffer(&gpt_cupti.lent, records);
     if (buffer) {
-        buffer->records = records;
+        gpt_buffer **list = valid > 0 ? &gpt_cupti.complete : &gpt_cupti.spare;
         buffer->bytes = valid;
-        buffer->next = gpt_cupti.buffers;
-        gpt_cupti.buffers = buffer;
-    } else {
-        gpt.lost += valid > 0;
-        free(records);
+        buffer->next = *list;
+        *list = buffer;
     }
     pthread_mutex_unlock(&gpt_cupti.lock);
 }
@@ -443,26 +558,53 @@ static void gpt_add_record(const CUpti_Activity *record)
     }
 }
 
-/* Nobody adds to them any more: the device was idle, and everything is flushed. */
-static void gpt_read_buffers(void)
+/* Nobody adds to them any more: the device was idle, and everything is flushed. With
+ * wanted 0 nobody reads them. */
+static void gpt_read_buffers(int wanted)
 {
-    while (gpt_cupti.buffers) {
-        gpt_buffer *buffer = gpt_cupti.buffers;
+    for (;;) {
+        gpt_buffer *buffer;
         CUpti_Activity *record = NULL;
-        while (gpt_cupti.next(buffer->records, buffer->bytes, &record) == CUPTI_SUCCESS)
+        pthread_mutex_lock(&gpt_cupti.lock);
+        buffer = gpt_cupti.complete;
+        gpt_cupti.complete = buffer ? buffer->next : NULL;
+        pthread_mutex_unlock(&gpt_cupti.lock);
+        if (!buffer)
+            return;
+        while (wanted && gpt_cupti.next(buffer->records, buffer->bytes, &record) == CUPTI_SUCCESS)
             gpt_add_record(record);
-        gpt_cupti.buffers = buffer->next;
-        free(buffer->records);
-        free(buffer);
+        pthread_mutex_lock(&gpt_cupti.lock);
+        buffer->next = gpt_cupti.spare;
+        gpt_cupti.spare = buffer;
+        pthread_mutex_unlock(&gpt_cupti.lock);
+    }
+}
+
+/* What helps, where that is known. */
+static const char *gpt_cupti_remedy(CUptiResult result)
+{
+    switch ((int)result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+        return ": the driver lets only administrators look (NVreg_RestrictProfilingToAdminUsers; in "
+               "a container CAP_SYS_ADMIN)";
+    case CUPTI_ERROR_MAX_LIMIT_REACHED:
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+        return ": another profiler or sanitizer looks on already; run without it";
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+        return ": this virtual GPU cannot be watched";
+    default: return "";
     }
 }
 
 static const char *gpt_cupti_text(CUptiResult result)
 {
+    static char whole[256];
     const char *text = NULL;
-    if (gpt_cupti.text && gpt_cupti.text(result, &text) == CUPTI_SUCCESS && text)
-        return text;
-    return "unknown reason";
+    if (gpt_cupti.text(result, &text) != CUPTI_SUCCESS || !text)
+        text = "unknown reason";
+    snprintf(whole, sizeof whole, "CUPTI's error %d, %s%s", (int)result, text,
+             gpt_cupti_remedy(result));
+    return whole;
 }
 
 static size_t gpt_kinds_wanted(void)
@@ -470,25 +612,43 @@ static size_t gpt_kinds_wanted(void)
     return sizeof gpt_kinds / sizeof gpt_kinds[0] - (gpt.trace ? 0 : 1);
 }
 
-/* NULL, or why not. */
-static const char *gpt_start_collecting(void)
+/* From the first of a case's executions to its last: in between nothing is enabled, which
+ * takes the host a while and may take memory of the device. NULL, or why not. */
+static const char *gpt_enable(void)
 {
     size_t i;
-    for (i = 0; i < gpt_kinds_wanted(); i++) {
+    for (i = 0; i < gpt_kinds_wanted() && !gpt_cupti.collecting; i++) {
         CUptiResult result = gpt_cupti.enable(gpt_kinds[i]);
         if (result != CUPTI_SUCCESS)
             return gpt_cupti_text(result);
     }
+    gpt_cupti.collecting = 1;
     return NULL;
+}
+
+static void gpt_disable(void)
+{
+    size_t i;
+    for (i = 0; i < gpt_kinds_wanted() && gpt_cupti.collecting; i++)
+        (void)gpt_cupti.disable(gpt_kinds[i]);
+    gpt_cupti.collecting = 0;
+}
+
+/* What came before, the flushing kernels among it, is dropped. */
+static const char *gpt_start_collecting(void)
+{
+    const char *why = gpt_enable();
+    CUptiResult result = why ? CUPTI_SUCCESS : gpt_cupti.flush(1);
+    gpt_read_buffers(0);
+    if (!why && result != CUPTI_SUCCESS)
+        why = gpt_cupti_text(result);
+    return why;
 }
 
 static const char *gpt_stop_collecting(void)
 {
     CUptiResult result = gpt_cupti.flush(1);
-    size_t i;
-    for (i = 0; i < gpt_kinds_wanted(); i++)
-        (void)gpt_cupti.disable(gpt_kinds[i]);
-    gpt_read_buffers();
+    gpt_read_buffers(1);
     return result == CUPTI_SUCCESS ? NULL : gpt_cupti_text(result);
 }
 
@@ -594,6 +754,14 @@ static void gpt_close_cupti(void)
     if (gpt_cupti.demangler)
         dlclose(gpt_cupti.demangler);
     gpt_cupti.demangler = NULL;
+    gpt_disable();
+    while (gpt_cupti.spare) {
+        gpt_buffer *buffer = gpt_cupti.spare;
+        gpt_cupti.spare = buffer->next;
+        free(buffer->records);
+        free(buffer);
+        gpt_cupti.made--;
+    }
 }
 
 /* ==== occupancy =========================================================== */
@@ -653,6 +821,10 @@ static const char *gpt_start_collecting(void)
     return NULL;
 }
 
+static void gpt_disable(void)
+{
+}
+
 static const char *gpt_stop_collecting(void)
 {
     return NULL;
@@ -683,7 +855,7 @@ static int gpt_same_three(const unsigned *a, const unsigned *b)
 
 static void gpt_add_to_group(gpt_group *group, const gpt_event *event)
 {
-    uint64_t ns = event->end_ns - event->start_ns;
+    uint64_t ns = gpt_duration(event);
     if (group->count == 0) {
         group->first = event;
         group->least_ns = ns;
@@ -757,7 +929,7 @@ static int gpt_summarize(gpt_summary *summary)
         if (gpt_is_counted(&gpt.events[i])) {
             const gpt_event *event = &gpt.events[i];
             gpt_add_to_group(gpt_find_group(summary, event), event);
-            summary->total_ns += event->depth == 0 ? event->end_ns - event->start_ns : 0;
+            summary->total_ns += gpt_is_in_total(event) ? gpt_duration(event) : 0;
             counted[count++] = event;
         }
     summary->launches = count;
@@ -773,24 +945,39 @@ static int gpt_summarize(gpt_summary *summary)
 static void gpt_free_summary(gpt_summary *summary)
 {
     free(summary->groups);
+    summary->groups = NULL;
 }
 
-/* A column of the row in which the case was timed, cold if it was; "" if none. */
+/* A column of the row that the executions are held against; "" if there is none. */
 static const char *gpt_timed(const gpubench *bench, const gpubench_case *one, const char *column)
 {
-    static const char *const keys[] = {"case", "variant", "dtype", "params"};
-    const char *const wanted[] = {one->name, one->variant, one->dtype, one->params};
-    const char *found = "";
+    static const char *const keys[] = {"case", "variant", "dtype", "params", "mode", "status"};
+    const char *const wanted[] = {one->name, one->variant, one->dtype, one->params, gpt.mode, "ok"};
+    const size_t count = sizeof keys / sizeof keys[0];
     size_t row, i;
     for (row = 0; row < gpubench_row_count(bench); row++) {
-        for (i = 0; i < 4 && !strcmp(gpubench_value(bench, row, keys[i]), wanted[i]); i++)
+        for (i = 0; i < count && !strcmp(gpubench_value(bench, row, keys[i]), wanted[i]); i++)
             continue;
-        if (i < 4 || strcmp(gpubench_value(bench, row, "status"), "ok"))
-            continue;
-        if (!*found || !strcmp(gpubench_value(bench, row, "mode"), "cold"))
-            found = gpubench_value(bench, row, column);
+        if (i == count)
+            return gpubench_value(bench, row, column);
     }
-    return found;
+    return "";
+}
+
+static double gpt_timed_number(const gpubench *bench, const gpubench_case *one, const char *column)
+{
+    double value;
+    return gpubench_parse_number(gpt_timed(bench, one, column), &value) == 0 ? value : 0;
+}
+
+/* What the timed median says that the work itself takes: less what an empty launch takes
+ * in the same way, whose kernel is work too and comes back, as it was watched. 0: unknown. */
+static double gpt_own_us(const gpubench *bench, const gpubench_case *one)
+{
+    double timed_us = gpt_timed_number(bench, one, "median_us");
+    double empty_us = gpt_timed_number(bench, one, "overhead_us");
+    double own_us = timed_us - empty_us + (double)gpt.empty_ns / 1e3;
+    return timed_us > 0 && empty_us > 0 && gpt.empty_ns > 0 && own_us > 0 ? own_us : 0;
 }
 
 /* The case tells its work as a whole, so a rate is known where one kernel does it. */
@@ -825,12 +1012,6 @@ static void gpt_format_three(char *text, size_t bytes, const unsigned *three, in
 
 /* ==== findings ============================================================ */
 
-static double gpt_timed_number(const gpubench *bench, const gpubench_case *one, const char *column)
-{
-    double value;
-    return gpubench_parse_number(gpt_timed(bench, one, column), &value) == 0 ? value : 0;
-}
-
 /* How many kernels are shorter than ns. */
 static uint64_t gpt_count_shorter(double ns)
 {
@@ -838,7 +1019,7 @@ static uint64_t gpt_count_shorter(double ns)
     size_t i;
     for (i = 0; i < gpt.count; i++)
         shorter += gpt.events[i].kind == GPT_KERNEL &&
-                   (double)(gpt.events[i].end_ns - gpt.events[i].start_ns) < ns;
+                   (double)gpt_duration(&gpt.events[i]) < ns;
     return shorter;
 }
 
@@ -911,23 +1092,36 @@ static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
 
 enum { GPT_TOP = 20 };
 
+/* What the sum is held against, and how far the executions were apart. */
+static void gpt_print_timed(const gpubench *bench, const gpubench_case *one)
+{
+    const gpt_execution *least = gpt.executions, *most = least + gpt.execution_count - 1;
+    double timed_us = gpt_timed_number(bench, one, "median_us"), own_us = gpt_own_us(bench, one);
+    if (timed_us > 0)
+        fprintf(gpt.table, "  timed, %s: %.2f us", gpt.mode, timed_us);
+    if (own_us > 0)
+        fprintf(gpt.table, "; %.2f with an empty kernel's %.2f in place of an empty launch's %.2f",
+                own_us, (double)gpt.empty_ns / 1e3, gpt_timed_number(bench, one, "overhead_us"));
+    if (timed_us > 0)
+        fputc('\n', gpt.table);
+    if (gpt.execution_count > 1)
+        fprintf(gpt.table, "  the median of %zu executions of %.2f to %.2f us\n",
+                gpt.execution_count, (double)least->total_ns / 1e3, (double)most->total_ns / 1e3);
+}
+
 static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
                            const gpt_summary *summary)
 {
-    const char *timed = gpt_timed(bench, one, "median_us");
     double idle = summary->span_ns > 0 ? 1 - (double)summary->busy_ns / (double)summary->span_ns : 0;
-    double timed_us = 0, empty_us;
     fprintf(gpt.table, "\n%s %s %s %s\n  %s: %llu, %.2f us in all", one->name, one->variant,
             one->dtype, one->params, gpt.on_gpu ? "kernels, copies and memsets" : "ranges",
             (unsigned long long)summary->launches, (double)summary->total_ns / 1e3);
     if (gpt.on_gpu)
         fprintf(gpt.table, "; %.2f us from the first to the last, %.0f %% of it idle",
                 (double)summary->span_ns / 1e3, 100 * idle);
-    if (gpubench_parse_number(timed, &timed_us) == 0)
-        fprintf(gpt.table, "; timed: %.2f us", timed_us);
-    if (gpt.on_gpu && gpubench_parse_number(gpt_timed(bench, one, "overhead_us"), &empty_us) == 0)
-        fprintf(gpt.table, ", %.2f without what an empty launch takes", timed_us - empty_us);
-    fputs("\n\n", gpt.table);
+    fputc('\n', gpt.table);
+    gpt_print_timed(bench, one);
+    fputc('\n', gpt.table);
 }
 
 static void gpt_print_number(double value, int width, const char *format)
@@ -1017,7 +1211,8 @@ static void gpt_write_csv_header(void)
 {
     fputs("kernels_schema,suite,case,variant,backend,dtype,params,campaign,kind,name,launches,"
           "total_us,mean_us,min_us,max_us,share,grid,block,registers,shared_bytes,occupancy,limit,"
-          "waves,bytes,gb_per_s,tflop_per_s,span_us,busy_us,case_us,device,uuid,git\n",
+          "waves,bytes,gb_per_s,tflop_per_s,span_us,busy_us,case_us,mode,executions,empty_us,own_us,"
+          "device,uuid,git\n",
           gpt.csv);
 }
 
@@ -1062,9 +1257,164 @@ static void gpt_write_group(const gpubench *bench, const gpubench_case *one,
     gpt_put_number(gpt.csv, (double)summary->span_ns / 1e3);
     gpt_put_number(gpt.csv, (double)summary->busy_ns / 1e3);
     gpt_put_field(gpt.csv, gpt_timed(bench, one, "median_us"));
+    fprintf(gpt.csv, "%s,%zu,", gpt.mode, gpt.execution_count);
+    gpt_put_number(gpt.csv, (double)gpt.empty_ns / 1e3);
+    gpt_put_number(gpt.csv, gpt_own_us(bench, one));
     gpt_put_field(gpt.csv, gpt_timed(bench, one, "device"));
     gpt_put_field(gpt.csv, gpt_timed(bench, one, "uuid"));
     fprintf(gpt.csv, "%s\n", gpt_timed(bench, one, "git"));
+}
+
+/* ==== memory ============================================================== */
+
+enum { GPT_MOST_PARTS = 64 };
+
+/* The parts of one category, or of what a change would make of it. */
+typedef struct gpt_category {
+    char name[48], change[48];
+    uint64_t bytes, parts;
+    double at_us; /* of the first */
+} gpt_category;
+
+typedef struct gpt_memory {
+    const gpubench *bench;
+    const gpubench_case *one;
+    gpt_category categories[GPT_MOST_PARTS];
+    size_t count;
+} gpt_memory;
+
+static gpt_category *gpt_find_category(gpt_memory *memory, const gpubench_part *part)
+{
+    const char *change = part->change ? part->change : "";
+    gpt_category *found;
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        if (!strncmp(memory->categories[i].name, part->category, sizeof found->name - 1) &&
+            !strncmp(memory->categories[i].change, change, sizeof found->change - 1))
+            return &memory->categories[i];
+    if (memory->count == GPT_MOST_PARTS) /* the rest is the last one's */
+        return &memory->categories[GPT_MOST_PARTS - 1];
+    found = &memory->categories[memory->count++];
+    memset(found, 0, sizeof *found);
+    snprintf(found->name, sizeof found->name, "%s", part->category);
+    snprintf(found->change, sizeof found->change, "%s", change);
+    found->at_us = part->at_us;
+    return found;
+}
+
+static void gpt_add_part(void *context, const gpubench_part *part)
+{
+    gpt_category *category = gpt_find_category((gpt_memory *)context, part);
+    category->bytes += part->bytes;
+    category->at_us = part->at_us < category->at_us ? part->at_us : category->at_us;
+    category->parts++;
+}
+
+static uint64_t gpt_bytes_of_change(const gpt_memory *memory, const char *change)
+{
+    uint64_t bytes = 0;
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        bytes += strcmp(memory->categories[i].change, change) ? 0 : memory->categories[i].bytes;
+    return bytes;
+}
+
+/* As it is in front, then the changes in their order; in each the most first. */
+static int gpt_by_bytes(const void *left, const void *right)
+{
+    const gpt_category *a = (const gpt_category *)left, *b = (const gpt_category *)right;
+    int order = strcmp(a->change, b->change);
+    if (order == 0)
+        order = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* The bytes of a category without a change. */
+static uint64_t gpt_bytes_as_is(const gpt_memory *memory, const char *name)
+{
+    size_t i;
+    for (i = 0; i < memory->count; i++)
+        if (!*memory->categories[i].change && !strcmp(memory->categories[i].name, name))
+            return memory->categories[i].bytes;
+    return 0;
+}
+
+static const double gpt_mib = 1048576;
+
+static void gpt_print_change(const gpt_memory *memory, size_t first)
+{
+    const char *change = memory->categories[first].change;
+    size_t i;
+    fprintf(gpt.memory, "  %s would take %.2f MiB, computed:", change,
+            (double)gpt_bytes_of_change(memory, change) / gpt_mib);
+    for (i = first; i < memory->count && !strcmp(memory->categories[i].change, change); i++)
+        fprintf(gpt.memory, "%s %s %.2f (%.2f)", i > first ? "," : "", memory->categories[i].name,
+                (double)memory->categories[i].bytes / gpt_mib,
+                (double)gpt_bytes_as_is(memory, memory->categories[i].name) / gpt_mib);
+    fputs("\n", gpt.memory);
+}
+
+static void gpt_print_memory(const gpt_memory *memory)
+{
+    const gpubench_case *one = memory->one;
+    double whole = (double)gpt_bytes_of_change(memory, "");
+    double driver = gpt_timed_number(memory->bench, one, "device_bytes");
+    size_t i;
+    fprintf(gpt.memory, "\n%s %s %s %s\n  memory: %.2f MiB, all of it from setup to teardown",
+            one->name, one->variant, one->dtype, one->params, whole / gpt_mib);
+    if (driver > 0)
+        fprintf(gpt.memory, "; setup took %.2f MiB", driver / gpt_mib);
+    fprintf(gpt.memory, "\n\n  %5s %12s %6s %12s  what\n", "%", "MiB", "parts", "since us");
+    for (i = 0; i < memory->count; i++) {
+        const gpt_category *category = &memory->categories[i];
+        if (!*category->change)
+            fprintf(gpt.memory, "  %5.1f %12.2f %6llu %12.1f  %s\n",
+                    whole > 0 ? 100 * (double)category->bytes / whole : 0,
+                    (double)category->bytes / gpt_mib, (unsigned long long)category->parts,
+                    category->at_us, category->name);
+        else if (i == 0 || strcmp(memory->categories[i - 1].change, category->change))
+            gpt_print_change(memory, i);
+    }
+}
+
+static void gpt_write_memory_header(void)
+{
+    fputs("memory_schema,suite,case,variant,backend,dtype,params,campaign,change,category,bytes,"
+          "at_us,device_bytes,device,uuid,git\n",
+          gpt.memory_csv);
+}
+
+static void gpt_write_part(void *context, const gpubench_part *part)
+{
+    static const char *const from_row[] = {"suite", "case", "variant", "backend",
+                                           "dtype", "params", "campaign"};
+    const gpt_memory *memory = (const gpt_memory *)context;
+    size_t i;
+    fputs("1,", gpt.memory_csv);
+    for (i = 0; i < sizeof from_row / sizeof from_row[0]; i++)
+        gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, from_row[i]));
+    gpt_put_field(gpt.memory_csv, part->change ? part->change : "");
+    gpt_put_field(gpt.memory_csv, part->category);
+    fprintf(gpt.memory_csv, "%llu,", (unsigned long long)part->bytes);
+    gpt_put_number(gpt.memory_csv, part->change ? 0 : part->at_us);
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "device_bytes"));
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "device"));
+    gpt_put_field(gpt.memory_csv, gpt_timed(memory->bench, memory->one, "uuid"));
+    fprintf(gpt.memory_csv, "%s\n", gpt_timed(memory->bench, memory->one, "git"));
+}
+
+static void gpt_tell_memory(gpubench *bench, const gpubench_case *one)
+{
+    gpt_memory memory;
+    memset(&memory, 0, sizeof memory);
+    memory.bench = bench;
+    memory.one = one;
+    gpubench_for_each_part(bench, gpt_add_part, &memory);
+    qsort(memory.categories, memory.count, sizeof *memory.categories, gpt_by_bytes);
+    if (gpt.memory)
+        gpt_print_memory(&memory);
+    if (gpt.memory_csv)
+        gpubench_for_each_part(bench, gpt_write_part, &memory);
 }
 
 /* ==== the timeline ======================================================== */
@@ -1319,23 +1669,43 @@ static const char *gpt_option(const gpubench *bench)
                                                     : "--trace";
 }
 
+/* Memory is known without it. */
+static int gpt_wants_events(const gpubench *bench)
+{
+    return gpubench_given(bench, "--kernels") || gpubench_given(bench, "--kernels-csv") ||
+           gpubench_given(bench, "--trace");
+}
+
 static int gpt_open(gpubench *bench)
 {
-    const char *why = gpubench_is_cuda(bench) ? gpt_open_cupti() : NULL;
+    const char *why;
+    gpt.on_gpu = NULL;
+    why = gpubench_is_cuda(bench) && gpt_wants_events(bench) ? gpt_open_cupti() : NULL;
     if (why) {
         gpt_complain(gpt_option(bench), NULL, why);
         return 2;
     }
     gpt.cases = 0;
     gpt.table = gpubench_given(bench, "--kernels") ? stdout : NULL;
+    gpt.memory = gpubench_given(bench, "--memory") ? stdout : NULL;
     if (gpt_open_file(bench, "--kernels-csv", &gpt.csv) != 0 ||
+        gpt_open_file(bench, "--memory-csv", &gpt.memory_csv) != 0 ||
         gpt_open_file(bench, "--trace", &gpt.trace) != 0)
         return 2;
     if (gpt.csv)
         gpt_write_csv_header();
+    if (gpt.memory_csv)
+        gpt_write_memory_header();
     if (gpt.trace)
         gpt_start_timeline();
     return 0;
+}
+
+/* Nothing of the case is told. */
+static void gpt_give_up(void)
+{
+    gpt_forget_executions();
+    gpt_disable();
 }
 
 static int gpt_begin(gpubench *bench, const gpubench_case *one)
@@ -1347,6 +1717,7 @@ static int gpt_begin(gpubench *bench, const gpubench_case *one)
     gpt.lost = 0;
     if (why) {
         gpt_complain(gpt_option(bench), NULL, why);
+        gpt_give_up();
         return 2;
     }
     gpt.begun_ns = gpt_clock_ns();
@@ -1354,36 +1725,75 @@ static int gpt_begin(gpubench *bench, const gpubench_case *one)
     return 0;
 }
 
+static int gpt_complain_of_case(const gpubench *bench, const gpubench_case *one, const char *why)
+{
+    if (one)
+        fprintf(stderr, "%s: %s %s %s %s: %s\n", gpt_option(bench), one->name, one->variant,
+                one->dtype, one->params, why);
+    else
+        fprintf(stderr, "%s: an empty kernel: %s\n", gpt_option(bench), why);
+    return 2;
+}
+
 /* Nothing is told of a run that failed: gpubench.h says that it did. */
 static int gpt_end(gpubench *bench, const gpubench_case *one, int code)
 {
-    gpt_summary summary;
+    char lost[96];
     const char *why;
-    size_t i;
     while (gpt.depth > 0)
         gpt_end_range();
     gpt.ended_ns = gpt_clock_ns();
     why = gpt.on_gpu ? gpt_stop_collecting() : NULL;
-    if (code != 0)
+    if (code != 0) {
+        if (code != GPUBENCH_SKIPPED)
+            gpt_give_up();
         return 0;
-    if (!why && gpt.lost > 0)
-        why = "some of what happened was lost on the way";
-    if (!why && gpt_summarize(&summary) != 0)
-        why = "no memory for a summary";
-    if (why) {
-        fprintf(stderr, "%s: %s %s %s %s: %s\n", gpt_option(bench), one->name, one->variant,
-                one->dtype, one->params, why);
-        return 2;
     }
+    if (!why && gpt.lost > 0) {
+        snprintf(lost, sizeof lost, "%llu of its launches and calls were lost, beyond what there "
+                 "is memory for", (unsigned long long)gpt.lost);
+        why = lost;
+    }
+    if (!why) {
+        gpt_keep_execution();
+        return 0;
+    }
+    gpt_give_up();
+    return gpt_complain_of_case(bench, one, why);
+}
+
+static void gpt_tell_case(gpubench *bench, const gpubench_case *one,
+                          const gpt_summary *summary)
+{
+    size_t i;
     if (gpt.table)
-        gpt_print_summary(bench, one, &summary);
-    for (i = 0; i < summary.count && gpt.csv; i++)
-        gpt_write_group(bench, one, &summary, &summary.groups[i]);
+        gpt_print_summary(bench, one, summary);
+    for (i = 0; i < summary->count && gpt.csv; i++)
+        gpt_write_group(bench, one, summary, &summary->groups[i]);
+    if (gpt.memory || gpt.memory_csv)
+        gpt_tell_memory(bench, one);
     if (gpt.trace)
         gpt_write_timeline(bench, one);
     gpt.cases++;
+}
+
+static int gpt_tell(gpubench *bench, const gpubench_case *one, const char *mode)
+{
+    gpt_summary summary;
+    int failed;
+    if (gpt.execution_count == 0)
+        return 0;
+    gpt_disable();
+    gpt_take_median();
+    gpt.mode = mode;
+    failed = gpt_summarize(&summary) != 0;
+    if (!failed && one)
+        gpt_tell_case(bench, one, &summary);
+    else if (!failed)
+        gpt.empty_ns = summary.total_ns;
     gpt_free_summary(&summary);
-    return 0;
+    gpt_forget_executions();
+    return failed ? gpt_complain_of_case(bench, one, "no memory for a summary") : 0;
 }
 
 static void gpt_free(void)
@@ -1391,11 +1801,12 @@ static void gpt_free(void)
     while (gpt.name_count > 0)
         free(gpt.names[--gpt.name_count]);
     free(gpt.names);
+    gpt_forget_executions();
     free(gpt.events);
     gpt.names = NULL;
     gpt.events = NULL;
     gpt.count = gpt.capacity = 0;
-    gpt.origin_ns = 0;
+    gpt.origin_ns = gpt.empty_ns = 0;
 }
 
 static int gpt_close(gpubench *bench)
@@ -1405,10 +1816,12 @@ static int gpt_close(gpubench *bench)
         fputs("\n]}\n", gpt.trace);
     if (gpt_close_file(bench, "--kernels-csv", &gpt.csv) != 0)
         worst = 2;
+    if (gpt_close_file(bench, "--memory-csv", &gpt.memory_csv) != 0)
+        worst = 2;
     if (gpt_close_file(bench, "--trace", &gpt.trace) != 0)
         worst = 2;
-    if (gpt.table && fflush(gpt.table) != 0) {
-        gpt_complain("--kernels", NULL, strerror(errno));
+    if ((gpt.table || gpt.memory) && fflush(stdout) != 0) {
+        gpt_complain(gpt.table ? "--kernels" : "--memory", NULL, strerror(errno));
         worst = 2;
     }
     gpt_close_cupti();
@@ -1433,8 +1846,10 @@ static void gpt_try_file(gpubench *bench, const char *option)
 
 void gpubench_trace(gpubench *bench)
 {
-    static const gpubench_watcher watcher = {gpt_open, gpt_begin, gpt_end, gpt_close, gpt_range};
+    static const gpubench_watcher watcher = {gpt_open, gpt_begin,  gpt_end,
+                                             gpt_tell, gpt_close, gpt_range};
     gpt_try_file(bench, "--kernels-csv");
+    gpt_try_file(bench, "--memory-csv");
     gpt_try_file(bench, "--trace");
     gpubench_watch(bench, &watcher);
 }

@@ -7,7 +7,7 @@
 
 /* One ok run, on its way to the median of its card and case. */
 struct card_run {
-    uint32_t device, case_id, card, pci;
+    uint32_t device, case_id, card, pci, node;
     double log_cost;
 };
 
@@ -43,7 +43,7 @@ static bool gather_runs(struct cards_result *out, struct card_runs *runs,
         const struct row *row = &results->rows[i];
         if (wanted[row->case_id] && take_row(out, settings, row))
             runs->items[runs->count++] = (struct card_run){
-                row->device, row->case_id, row->card, row->pci,
+                row->device, row->case_id, row->card, row->pci, row->node,
                 log_cost(settings->metric, value_without_constant(settings->metric, row))};
     }
     free(wanted);
@@ -80,7 +80,8 @@ static bool reserve_model(struct model *model, size_t runs, size_t cards)
     model->cards = malloc((cards + 1) * sizeof model->cards[0]);
     model->uuids = malloc((cards + 1) * sizeof model->uuids[0]);
     model->pcis = malloc((cards + 1) * sizeof model->pcis[0]);
-    return model->values && model->cards && model->uuids && model->pcis;
+    model->nodes = malloc((cards + 1) * sizeof model->nodes[0]);
+    return model->values && model->cards && model->uuids && model->pcis && model->nodes;
 }
 
 /* The number of a card within its model; number has a place for each uuid, or
@@ -91,6 +92,7 @@ static uint32_t number_card(struct model *model, uint32_t *number, const struct 
         number[run->card] = (uint32_t)model->card_count++;
         model->uuids[number[run->card]] = run->card;
         model->pcis[number[run->card]] = run->pci;
+        model->nodes[number[run->card]] = run->node;
     }
     return number[run->card];
 }
@@ -123,7 +125,7 @@ static bool judge_model(struct model *model, const struct settings *settings,
         fill_model(model, number, runs, count);
     free(number);
     return complete && judge_fleet(model->values, model->value_count, &settings->rule, model->cards,
-                                   model->card_count, &model->reach);
+                                   model->card_count, &model->summary);
 }
 
 static bool judge_models(struct cards_result *out, const struct settings *settings,
@@ -166,7 +168,7 @@ int cards_status(const struct cards_result *result)
     int status = EXIT_CANNOT_JUDGE;
     for (size_t m = 0; m < result->model_count; m++) {
         const struct model *model = &result->models[m];
-        if (!isinf(model->reach) && status == EXIT_CANNOT_JUDGE)
+        if (!isinf(model->summary.reach) && status == EXIT_CANNOT_JUDGE)
             status = EXIT_FINE;
         for (size_t i = 0; i < model->card_count; i++)
             if (card_is_odd(&model->cards[i]))
@@ -182,6 +184,7 @@ void cards_free(struct cards_result *result)
         free(result->models[m].cards);
         free(result->models[m].uuids);
         free(result->models[m].pcis);
+        free(result->models[m].nodes);
     }
     free(result->models);
     *result = (struct cards_result){0};

@@ -13,8 +13,9 @@ struct model {
     struct fleet_card *cards;
     uint32_t *uuids; /* of each card: in provenance */
     uint32_t *pcis;
+    uint32_t *nodes;
     size_t card_count;
-    double reach; /* infinite where the model cannot be judged */
+    struct fleet_summary summary; /* its reach is infinite where the model cannot be judged */
 };
 
 struct cards_result {

@@ -66,6 +66,9 @@ static void print_card(FILE *out, const struct model *model, uint32_t i,
     if (model->pcis[i] != INTERN_NONE)
         fprintf(out, " at ");
     print_name(out, &results->pcis, model->pcis[i], print_plain);
+    if (model->nodes[i] != INTERN_NONE)
+        fprintf(out, " of ");
+    print_name(out, &results->nodes, model->nodes[i], print_plain);
     fprintf(out, ": cost %+.2f %%", percent * expm1(card->mean));
     if (!isnan(card->low))
         fprintf(out, ", %g %% interval over cases [%+.2f, %+.2f]", interval_level(rule),
@@ -90,12 +93,15 @@ static void print_model(FILE *out, const struct model *model, const struct catal
 {
     print_name(out, &catalogue->devices, model->device, print_plain);
     fprintf(out, ": %zu card%s, ", model->card_count, model->card_count == 1 ? "" : "s");
-    if (isinf(model->reach)) {
+    if (isinf(model->summary.reach)) {
         fprintf(out, "cannot be judged: it takes %d with a case in common\n", least_cards);
         return;
     }
     fprintf(out, "%zu odd; one that differed by %.2g %% in everything would have been found\n",
-            count_odd(model), percent * expm1(model->reach));
+            count_odd(model), percent * expm1(model->summary.reach));
+    if (model->summary.apart > 0)
+        fprintf(out, "  %zu cards stand apart, too many to be odd ones: a group of its own, to be "
+                     "judged in a file of its own\n", model->summary.apart);
     for (int odd = 1; odd >= 0; odd--)
         for (uint32_t i = 0; i < model->card_count; i++)
             if (card_is_odd(&model->cards[i]) == (odd == 1) && (odd == 1 || all))
@@ -137,6 +143,8 @@ static void print_csv(FILE *out, const struct model *model, const struct catalog
                    print_csv_field);
         putc(',', out);
         print_name(out, &results->pcis, model->pcis[value->card], print_csv_field);
+        putc(',', out);
+        print_name(out, &results->nodes, model->nodes[value->card], print_csv_field);
         fprintf(out, ",%s,%zu", word_of(card), card->cases);
         const double numbers[] = {exp(card->mean), exp(card->low), exp(card->high)};
         for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
@@ -197,6 +205,7 @@ static void print_json_card(FILE *out, const struct model *model, uint32_t i,
     putc('{', out);
     print_json_name(out, "uuid", &results->provenance[PROVENANCE_UUID], model->uuids[i]);
     print_json_name(out, "pci", &results->pcis, model->pcis[i]);
+    print_json_name(out, "node", &results->nodes, model->nodes[i]);
     fprintf(out, "\"verdict\":\"%s\",", word_of(card));
     json_members(out, members, sizeof members / sizeof members[0]);
     fputs(",\"cases\":[", out);
@@ -220,8 +229,8 @@ static void print_json(FILE *out, const struct cards_result *result,
         fputs(m ? ",\n{" : "\n{", out);
         print_json_name(out, "device", &catalogue->devices, model->device);
         fputs("\"findable\":", out);
-        json_number(out, expm1(model->reach));
-        fputs(",\"cards\":[", out);
+        json_number(out, expm1(model->summary.reach));
+        fprintf(out, ",\"apart\":%zu,\"cards\":[", model->summary.apart);
         for (uint32_t i = 0; i < model->card_count; i++) {
             fputs(i ? ",\n" : "\n", out);
             print_json_card(out, model, i, catalogue, results);
@@ -243,7 +252,7 @@ void report_cards(FILE *out, const struct cards_result *result, const struct set
         print_text(out, result, settings, catalogue, results, all);
         return;
     }
-    fprintf(out, "device,uuid,pci,verdict,cases,cost_ratio,cost_ratio_low,cost_ratio_high");
+    fprintf(out, "device,uuid,pci,node,verdict,cases,cost_ratio,cost_ratio_low,cost_ratio_high");
     for (int part = 0; part < KEY_PARTS; part++)
         fprintf(out, ",%s", key_column_names[part]);
     fprintf(out, ",runs,case_cost_ratio,deviations\n");

@@ -58,7 +58,7 @@ struct metric counter_metric(const char *name)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, flags, device, pci, git, timestamp, metric, bytes, flops, time, overhead;
+    int schema, campaign, run, status, flags, device, pci, node, git, timestamp, metric, bytes, flops, time, overhead;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -120,6 +120,7 @@ static bool find_columns(struct loading *loading)
     c->git = csv_column(&loading->reader, "git");
     c->timestamp = csv_column(&loading->reader, "timestamp");
     c->pci = csv_column(&loading->reader, "pci");
+    c->node = csv_column(&loading->reader, "node");
     c->flags = csv_column(&loading->reader, "flags");
     c->bytes = csv_column(&loading->reader, "bytes");
     c->flops = csv_column(&loading->reader, "flops");
@@ -339,6 +340,7 @@ static bool read_origin(struct loading *loading, struct row *row)
             return false;
     row->card = ids[PROVENANCE_UUID];
     if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci) ||
+        !read_name(loading, c->node, &loading->results->nodes, &row->node) ||
         !read_name(loading, c->git, &loading->results->revisions, &row->revision))
         return false;
     row->time_s = c->timestamp < 0 ? 0 : seconds_of(field(loading, c->timestamp));
@@ -667,6 +669,7 @@ void results_free(struct results *results)
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         intern_free(&results->provenance[i]);
     intern_free(&results->pcis);
+    intern_free(&results->nodes);
     intern_free(&results->revisions);
     *results = (struct results){0};
 }

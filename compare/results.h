@@ -88,6 +88,7 @@ struct row {
     uint32_t device;
     uint32_t card; /* its uuid in provenance; INTERN_NONE where the file has none */
     uint32_t pci;  /* in pcis, likewise */
+    uint32_t node; /* in nodes, likewise */
     uint32_t revision; /* in revisions, likewise */
     enum status status;
     bool throttled; /* by anything but the power cap, which large products run at */
@@ -129,6 +130,7 @@ struct results {
     size_t run_capacity;
     struct intern_table provenance[PROVENANCE_COLUMNS];
     struct intern_table pcis; /* where in their hosts the cards are */
+    struct intern_table nodes; /* what the user calls the hosts, of column node */
     struct intern_table revisions; /* of column git */
 };
 

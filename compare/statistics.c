@@ -261,37 +261,52 @@ static double extreme_limit(size_t left, double rate, bool both_sides)
     return (n - 1.0) * t / sqrt((n - 2.0 + t * t) * n);
 }
 
-/* How far the value at the end that is farther out is, in deviations of the sorted
- * values; *upper says which end. */
-static double farthest(const double *sorted, size_t count, bool both_sides, double least_deviation, bool *upper)
+/* A stretch of sorted values, whose moments follow as its ends are taken off: computed
+ * anew, those of thousands of values would take a second. */
+struct stretch {
+    const double *sorted;
+    size_t from, to;
+    double mean;
+    double squares; /* about the mean */
+};
+
+/* How far the value at the end that is farther out is, in deviations of the stretch;
+ * *upper says which end. */
+static double farthest(const struct stretch *left, bool both_sides, double least_deviation, bool *upper)
 {
-    double mean = mean_of(sorted, count);
-    double deviation = sqrt(squares_about_mean(sorted, count) / (double)(count - 1));
-    double above = sorted[count - 1] - mean;
-    double below = mean - sorted[0];
+    double deviation = sqrt(fmax(left->squares, 0.0) / (double)(left->to - left->from - 1));
+    double above = left->sorted[left->to - 1] - left->mean;
+    double below = left->mean - left->sorted[left->from];
     *upper = !both_sides || above >= below;
     return (*upper ? above : below) / fmax(deviation, least_deviation);
+}
+
+/* Welford (1962), "Note on a method for calculating corrected sums of squares and
+ * products", backwards. */
+static void take_end(struct stretch *left, bool upper)
+{
+    double value = upper ? left->sorted[--left->to] : left->sorted[left->from++];
+    double mean = left->mean - (value - left->mean) / (double)(left->to - left->from);
+    left->squares -= (value - left->mean) * (value - mean);
+    left->mean = mean;
 }
 
 /* The stretch [*first, *last) of the sorted values that belong together. */
 static void find_inner(const double *sorted, size_t count, double rate, bool both_sides, double least_deviation,
                        size_t *first, size_t *last)
 {
-    size_t from = 0, to = count;
+    struct stretch left = {sorted, 0, count, mean_of(sorted, count), squares_about_mean(sorted, count)};
     size_t most = count < 8 ? 1 : count / 4;
     *first = 0;
     *last = count;
-    for (size_t taken = 0; taken < most && to - from >= 3; taken++) {
+    for (size_t taken = 0; taken < most && left.to - left.from >= 3; taken++) {
         bool upper = false;
-        double distance = farthest(sorted + from, to - from, both_sides, least_deviation, &upper);
-        double limit = extreme_limit(to - from, rate, both_sides);
-        if (upper)
-            to--;
-        else
-            from++;
+        double distance = farthest(&left, both_sides, least_deviation, &upper);
+        double limit = extreme_limit(left.to - left.from, rate, both_sides);
+        take_end(&left, upper);
         if (distance > limit) {
-            *first = from;
-            *last = to;
+            *first = left.from;
+            *last = left.to;
         }
     }
 }
@@ -325,6 +340,35 @@ bool mark_extremes(const double *values, size_t count, double rate, bool both_si
     *reach = reach_of(sorted + first, last - first, rate, both_sides, least_deviation);
     free(sorted);
     return true;
+}
+
+/* Replaces the values by their distances from the middle, of both sides or of the
+ * upper half; returns how many there are. */
+static size_t take_distances(double *sorted, size_t count, bool both_sides, double middle)
+{
+    size_t first = both_sides ? 0 : count / 2;
+    for (size_t i = first; i < count; i++)
+        sorted[i - first] = fabs(sorted[i] - middle);
+    sort_values(sorted, count - first);
+    return count - first;
+}
+
+double tail_reach(const double *values, double *scratch, size_t count, double rate, bool both_sides,
+                  double least_deviation, double *middle)
+{
+    static const double near_part = 0.25;
+    static const double far_part = 0.02;
+    memcpy(scratch, values, count * sizeof scratch[0]);
+    *middle = median_by_sorting(scratch, count);
+    size_t distances = take_distances(scratch, count, both_sides, *middle);
+    double near = sorted_quantile(scratch, distances, 1.0 - near_part);
+    double far = sorted_quantile(scratch, distances, 1.0 - far_part);
+    near = fmax(near, least_deviation);
+    far = fmax(far, near);
+    double power = log(far / near) / log(log(far_part) / log(near_part));
+    /* The chance of each distance that counts. */
+    double chance = rate / (double)distances;
+    return far * pow(log(chance) / log(far_part), power);
 }
 
 static bool takes_part(struct variance v)

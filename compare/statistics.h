@@ -73,6 +73,19 @@ double median_by_sorting(double *values, size_t count);
 bool mark_extremes(const double *values, size_t count, double rate, bool both_sides,
                    double least_deviation, bool *extreme, double *reach);
 
+/* How far from the middle of the values one of them would have to be for that to happen
+ * among all of them at the given rate, when it is their own tail that says so: a Weibull
+ * tail, whose quantiles are a power of the logarithm of the probability (Girard 2004, "A
+ * Hill type estimator of the Weibull tail-coefficient"; Gardes and Girard 2005,
+ * "Estimating extreme quantiles of Weibull tail distributions"). The normal, the
+ * exponential and the lognormal are of that kind or near it. The power comes from two
+ * quantiles, beyond which a quarter and a fiftieth of the values are, and not from the
+ * farthest values, which are what is to be judged. One side counts only what is above
+ * the middle. Sorts a copy into scratch, of `count` values too. Distances below
+ * least_deviation's are taken for those. *middle is set to the median. */
+double tail_reach(const double *values, double *scratch, size_t count, double rate, bool both_sides,
+                  double least_deviation, double *middle);
+
 /* Holm (1979), "A simple sequentially rejective multiple test procedure":
  * replaces each p-value by its adjusted one, so that comparing it with alpha
  * keeps the chance of any false rejection among all of them below alpha.

@@ -26,6 +26,10 @@ test-gpu: gpu-tests   ## what only a GPU can test
 # Without a GPU the script says so, and ends with 2.
 test-truth: $(if $(filter cuda,$(BACKEND)),$(BUILD)/tests/truth)   ## the cold numbers against Nsight Compute's, as a table
 	tests/gpu/truth.sh $(BUILD)/tests/truth
+	tests/gpu/ncu_agree.sh $(BUILD)/tests/truth
+
+check-kernels: watch   ## on a GPU: do the kernels of each case add up to its time?
+	awk -f compare/csv.awk -f scripts/kernel_sums.awk $(SUITES:%=results/kernels/%.csv)
 
 # The norm suite with 5 % more work in one kernel and the healthy objects of all
 # the rest: the linker takes nothing from the library that is defined already.

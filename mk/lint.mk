@@ -18,7 +18,7 @@ format:   ## lay out every C, C++ and CUDA file as .clang-format says
 # of the header and of compare; what ends by a signal counts nothing.
 COVERAGE := build/coverage
 # Simulations run long, and no line that the others do not.
-SIMULATIONS := $(TESTS)/compare/test_simulation $(TESTS)/compare/test_resample $(TESTS)/compare/test_race_world
+SIMULATIONS := $(TESTS)/compare/test_fleet_large $(TESTS)/compare/test_simulation $(TESTS)/compare/test_resample $(TESTS)/compare/test_race_world
 COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(CUDA_PROGRAMS) \
   $(filter-out $(SIMULATIONS),$(COMPARE_TESTS))
 coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at least 90 %

@@ -1,8 +1,9 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn loss model norm \
+KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
+KERNEL_TESTS += collective
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
@@ -20,7 +21,7 @@ SHAPE_model := b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1
 SHAPE_norm := n=7 c=96
 SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 # The same of its CUDA half, on a substitute for the CUDA runtime.
-CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
+CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
 TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
@@ -67,7 +68,8 @@ $(TESTS)/host: tests/fixtures/host.c
 # What runs on several threads or in vectors, with the kernels themselves under the
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
-SANE_TESTS := pool simd attention attention_backward ffn
+SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
+  inputs ceilings
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -86,7 +88,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
@@ -141,6 +143,18 @@ $(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupt
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include \
 	  -o $@ $< -lcmocka -lpthread -ldl
 
+# An MPI library in which one rank does not do as it should.
+BAD_MPI := $(if $(MPI_FOUND),$(TESTS)/libbad_mpi.so)
+
+$(TESTS)/libbad_mpi.so: tests/fixtures/bad_mpi.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(MPI_COMPILE) -fPIC -shared -o $@ $< $(MPI_LINK) -ldl
+
+ifneq ($(BACKEND),cpu)
+build/cpu/collective: FORCE
+	$(MAKE) BACKEND=cpu $@
+endif
+
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA_SOURCES := $(wildcard tests/fake_cuda/*.c)
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda $(FAKE_CUDA_SOURCES)
@@ -170,7 +184,7 @@ $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o): $(TESTS)/memcpy_%.o: kernels/memcpy/%
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(SANITIZE) \
 	  -Itests/fake_cuda -MMD -MP -x c++ -c $< -o $@
 
-$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c \
+$(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c suites/suite.c suites/parallel.c suites/peaks.c \
   $(FAKE_CUDA_SOURCES) $(MEMCPY_HOST_SIDE:%=$(TESTS)/memcpy_%.o) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
@@ -208,7 +222,7 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(TESTS)/model_weights $(FAULT_NEEDS)
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI) $(FAULT_NEEDS)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
@@ -221,10 +235,12 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
+	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_scripts.sh \
+	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
+	  "tests/scripts/test_memory.sh $(BUILD)/model" \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
-	  tests/scripts/test_peers.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh \
+	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(FAULT_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 

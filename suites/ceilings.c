@@ -13,9 +13,9 @@
 #include <string.h>
 
 static const int64_t gpu_words[] = {1 << 28}; /* 1 GiB an array */
-static const int64_t cpu_words[] = {1 << 22}; /* 16 MiB */
+static const int64_t cpu_words[] = {1 << 22, 1 << 25}; /* 16 and 128 MiB */
 static const int64_t gpu_sizes[] = {4096, 8192};
-static const int64_t cpu_sizes[] = {256};
+static const int64_t cpu_sizes[] = {256, 768};
 
 enum { SAMPLED_ROWS = 4, K_PARTS = 16, WRITTEN = 0x3f9df3b6 /* a finite f32 */ };
 

@@ -45,6 +45,7 @@ model_args model_args_of(const model_shape *shape, kernel_dtype dtype, unsigned 
                        .components = MODEL_ALL, .max_norm = 1, .watch = &ranges};
     args.keeps = (phases & (MODEL_BACKWARD | MODEL_UPDATE)) != 0;
     args.settings = (optimizer_adamw){0, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
+    args.scaling = optimizer_usual_scaling;
     return args;
 }
 
@@ -108,7 +109,7 @@ static int64_t models; /* sizes by dtypes that are queued */
 
 static void queue_size(suite *s, const named_shape *n)
 {
-    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_BF16};
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_TF32, KERNEL_F16, KERNEL_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         models += suite_wants(dtypes[i]);
         for (int p = 0; p < PASSES; p++) queue_pass(s, n, dtypes[i], &passes[n->with_unfused][p]);

@@ -85,14 +85,35 @@ kernel_table model_suite_table(const gpubench *bench)
     return gpubench_is_cuda(bench) ? SUITE_CUDA_TABLE(model_cuda) : model_cpu;
 }
 
+/* Attention that takes contiguous heads only: all of what the habit `mask` compares, too. */
+static int adapts_to(const model_args *a, const char *variant)
+{
+    if (a->habit && !strcmp(a->habit->name, "mask")) return 0;
+    return strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
+}
+
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant)
 {
-    int adapts = strcmp(variant, "unfused") && strcmp(variant, "naive") && strcmp(variant, "tiled");
+    int adapts = adapts_to(a, variant);
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench)) return model_layout_cuda(&a->shape, a->dtype, adapts);
 #endif
     (void)bench;
     return model_layout_cpu(&a->shape, a->dtype, adapts);
+}
+
+/* What a case starts from is made launch by launch. */
+static const char *builder_of(const suite_case *c)
+{
+    return strcmp(c->variant->name, "graph") ? c->variant->name : "best";
+}
+
+static int settle(const suite_case *c, gpubench *bench)
+{
+    kernel_table table = model_suite_table(bench);
+    const model_args *a = c->args;
+    const kernel_variant *variant = kernel_find(&table, builder_of(c));
+    return variant && model_scales_loss(a) ? model_settle_scale(bench, a, variant) : 0;
 }
 
 /* Runs what the case finds done: all phases up to its last where it has some of
@@ -101,7 +122,7 @@ static int run_before(suite_case *c, gpubench *bench)
 {
     model_args before = *(const model_args *)c->args;
     kernel_table table = model_suite_table(bench);
-    const char *name = strcmp(c->variant->name, "graph") ? c->variant->name : "best";
+    const char *name = builder_of(c);
     unsigned first = before.phases & (~before.phases + 1);
     before.phases = before.components != MODEL_ALL ? before.phases | (first - 1) : first - 1;
     before.components = MODEL_ALL;
@@ -122,6 +143,37 @@ static int tell_counts(gpubench *bench, const model_args *a)
     return 0;
 }
 
+/* ---- memory by category ----------------------------------------------------------------- */
+
+static void name_categories(gpubench *bench, const model_args *a, const model_plan *plan)
+{
+    for (int i = 0; i < MODEL_BUFFERS; i++)
+        (void)gpubench_category(bench, model_memory(a, plan, (model_buffer)i), plan->bytes[i],
+                                model_category_name((int)model_category_of((model_buffer)i)));
+}
+
+/* What the plan would be of another shape, and the variant's workspace. */
+static void tell_change(gpubench *bench, const suite_case *c, const char *change, model_args a)
+{
+    a.layout = model_suite_layout(bench, &a, c->variant->name);
+    model_plan plan = model_plan_of(&a);
+    for (int i = 0; i < MODEL_BUFFERS && plan.total != UINT64_MAX; i++)
+        (void)gpubench_category_if(bench, change, plan.bytes[i],
+                                   model_category_name((int)model_category_of((model_buffer)i)));
+    if (c->variant->workspace_bytes)
+        (void)gpubench_category_if(bench, change, c->variant->workspace_bytes(&a), "workspace");
+}
+
+static void tell_changes(gpubench *bench, const suite_case *c)
+{
+    model_args a = *(const model_args *)c->args;
+    a.shape.batch *= 2;
+    tell_change(bench, c, "batch x2", a);
+    a = *(const model_args *)c->args;
+    a.shape.tokens *= 2;
+    tell_change(bench, c, "context x2", a);
+}
+
 /* One allocation, so that the bytes of one that does not fit are those of all. */
 int model_build(suite_case *c, gpubench *bench)
 {
@@ -135,8 +187,11 @@ int model_build(suite_case *c, gpubench *bench)
                     ? NULL
                     : gpubench_alloc(bench, (size_t)plan.total, GPUBENCH_DEVICE);
     if (!a->memory) return GPUBENCH_OOM;
+    name_categories(bench, a, &plan);
+    tell_changes(bench, c);
     code = model_fill(a, filler_of(bench), gpubench_seed(bench));
     if (code == 0) code = fill_tokens(bench, a, &plan);
+    if (code == 0) code = settle(c, bench);
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
     if (code == 0) code = model_write_checkpoint(c, bench);

@@ -111,16 +111,17 @@ static void add_squares(void *context, const void *raw, int64_t at, int64_t coun
     pthread_mutex_unlock(&total->lock);
 }
 
-void model_check_clip(part_checker *c, const optimizer_clip_args *clip)
+void model_check_clip(part_checker *c, const model_args *a, const optimizer_clip_args *clip)
 {
+    optimizer_scaler scaler = model_scaler_of(c, a);
     square_sum total = {clip->dtype, PTHREAD_MUTEX_INITIALIZER, 0};
     suite_error norm_error = {0, 0}, scale_error = {0, 0};
     double norm, scale;
     for (int64_t i = 0; i < clip->list.count && c->code == 0; i++)
         c->code = suite_look_at(c->bench, clip->list.tensors[i].gradient, clip->dtype, 0,
                                 clip->list.tensors[i].count, add_squares, &total);
-    norm = sqrt(total.sum);
-    scale = optimizer_clip_scale_reference(norm, (double)clip->max_norm);
+    norm = sqrt(total.sum) / (double)scaler.used;
+    scale = optimizer_clip_scale_reference(norm, (double)clip->max_norm) / (double)scaler.used;
     part_check_compare_f32(c, clip->norm, 0, 1, &norm, &norm_error);
     part_check_compare_f32(c, clip->scale, 0, 1, &scale, &scale_error);
     part_check_judge_f32(c, &norm_error, 1);
@@ -131,10 +132,11 @@ void model_check_clip(part_checker *c, const optimizer_clip_args *clip)
 
 enum { LOOKED_AT = 2048 }; /* elements of a tensor */
 
-/* The first elements of a tensor: f32 copies. */
+/* The first elements of a tensor before a step: copies, the state in double for the
+ * oracle to move on. */
 typedef struct tensor_look {
     int64_t count;
-    float *gradient, *value, *first, *second;
+    double *value, *first, *second;
 } tensor_look;
 
 static const void *master_of(const optimizer_tensor *t)
@@ -142,102 +144,98 @@ static const void *master_of(const optimizer_tensor *t)
     return t->master ? t->master : t->parameter;
 }
 
+static void get_doubles(part_checker *c, const void *memory, int64_t count, double *to)
+{
+    float *values = part_check_get_f32(c, memory, 0, count);
+    for (int64_t i = 0; i < count && c->code == 0; i++) to[i] = (double)values[i];
+    free(values);
+}
+
 static tensor_look look_at(part_checker *c, const optimizer_tensor *t)
 {
     tensor_look look = {.count = t->count < LOOKED_AT ? t->count : LOOKED_AT};
-    look.gradient = part_check_get(c, t->gradient, 0, look.count);
-    look.value = part_check_get_f32(c, master_of(t), 0, look.count);
-    look.first = part_check_get_f32(c, t->first, 0, look.count);
-    look.second = part_check_get_f32(c, t->second, 0, look.count);
+    look.value = part_check_doubles(c, 3 * look.count);
+    if (c->code != 0) return look;
+    look.first = look.value + look.count;
+    look.second = look.first + look.count;
+    get_doubles(c, master_of(t), look.count, look.value);
+    get_doubles(c, t->first, look.count, look.first);
+    get_doubles(c, t->second, look.count, look.second);
     return look;
 }
 
-static void forget(tensor_look *look)
+/* Whatever the gradients of the steps were: the moments are sums of theirs by the weights
+ * a_k = (1 - beta1) beta1^k and b_k = (1 - beta2) beta2^k, so m^2 is at most v times the
+ * sum of a_k^2 / b_k (Cauchy and Schwarz), a geometric series. */
+static void check_moments(part_checker *c, const optimizer_adamw *settings,
+                          const tensor_look *look)
 {
-    free(look->gradient), free(look->value), free(look->first), free(look->second);
-}
-
-/* n steps with one gradient g leave m = (1 - beta1^n) g and v = (1 - beta2^n) g^2:
- * all elements have the same two factors, from 1 - beta on to 1. */
-static void check_moments(part_checker *c, const tensor_look *look, double scale)
-{
-    double mg = 0, gg = 0, vq = 0, qq = 0;
-    double *expected = part_check_doubles(c, 2 * look->count);
-    suite_error first = {0, 0}, second = {0, 0};
-    if (c->code != 0) return;
-    for (int64_t i = 0; i < look->count; i++) {
-        double g = scale * (double)look->gradient[i], q = g * g;
-        mg += g * (double)look->first[i], gg += g * g;
-        vq += q * (double)look->second[i], qq += q * q;
-    }
-    for (int64_t i = 0; i < look->count && gg > 0 && qq > 0; i++) {
-        double g = scale * (double)look->gradient[i];
-        expected[i] = mg / gg * g;
-        expected[look->count + i] = vq / qq * g * g;
-    }
-    suite_compare(&first, look->first, expected, look->count);
-    suite_compare(&second, look->second, expected + look->count, look->count);
-    free(expected);
-    part_check_judge_f32(c, &first, 10); /* sums of many steps, each rounded */
-    part_check_judge_f32(c, &second, 10);
-    if (c->code == 0 && gg > 0 && !(mg / gg > 0.09 && mg / gg < 1.001))
-        c->code = gpubench_fail(c->bench, GPUBENCH_MISMATCH, "first moments are %g gradients",
-                                mg / gg);
-}
-
-/* The look before a step against the tensor after it. */
-static void check_step(part_checker *c, const optimizer_adamw *settings, double scale,
-                        const tensor_look *look, const optimizer_tensor *t)
-{
-    double *value = part_check_doubles(c, 3 * look->count);
-    double *first = value + look->count, *second = first + look->count;
-    suite_error errors[3] = {{0, 0}, {0, 0}, {0, 0}};
+    double beta1 = (double)settings->beta1, beta2 = (double)settings->beta2;
+    double most = (1 - beta1) * (1 - beta1) / (1 - beta2) / (1 - beta1 * beta1 / beta2);
+    double underflow = 1e-37; /* squares below f32's normal numbers have lost digits */
     for (int64_t i = 0; i < look->count && c->code == 0; i++) {
-        value[i] = (double)look->value[i];
-        first[i] = (double)look->first[i];
-        second[i] = (double)look->second[i];
+        double m = look->first[i], v = look->second[i];
+        if (!(v >= 0 && m * m <= most * (v * 1.001 + underflow)))
+            c->code = gpubench_fail(c->bench, GPUBENCH_MISMATCH,
+                                    "moments %g and %g are of no gradients", m, v);
     }
+}
+
+/* The look before a step, moved on by the oracle, against the tensor after it. */
+static void check_step(part_checker *c, const optimizer_adamw *settings, double scale,
+                       const tensor_look *look, const optimizer_tensor *t)
+{
+    float *gradient = part_check_get(c, t->gradient, 0, look->count);
+    suite_error errors[3] = {{0, 0}, {0, 0}, {0, 0}};
     if (c->code == 0)
-        optimizer_adamw_reference(settings, scale, look->count, look->gradient, value, first,
-                                  second);
-    part_check_compare_f32(c, master_of(t), 0, look->count, value, &errors[0]);
-    part_check_compare_f32(c, t->first, 0, look->count, first, &errors[1]);
-    part_check_compare_f32(c, t->second, 0, look->count, second, &errors[2]);
+        optimizer_adamw_reference(settings, scale, look->count, gradient, look->value,
+                                  look->first, look->second);
+    part_check_compare_f32(c, master_of(t), 0, look->count, look->value, &errors[0]);
+    part_check_compare_f32(c, t->first, 0, look->count, look->first, &errors[1]);
+    part_check_compare_f32(c, t->second, 0, look->count, look->second, &errors[2]);
     if (t->master) {
         suite_error rounded = {0, 0};
-        part_check_compare(c, t->parameter, 0, look->count, value, &rounded);
+        part_check_compare(c, t->parameter, 0, look->count, look->value, &rounded);
         part_check_judge(c, &rounded, 1);
     }
-    free(value);
+    free(gradient);
     for (int i = 0; i < 3; i++) part_check_judge_f32(c, &errors[i], 1);
 }
 
-/* Runs clipping and AdamW once, with a learning rate. */
-static void step_once(part_checker *c, model_args *moving)
+/* One step that moves the parameters: as the case does it, or where a run of it is
+ * several, clipping and AdamW alone by the table's `best`. */
+static int run_step(gpubench *bench, const suite_case *of, int steps, model_args *moving)
 {
-    kernel_table table = model_suite_table(c->bench);
-    moving->phases = MODEL_UPDATE;
-    moving->components = MODEL_ALL;
+    kernel_table table = model_suite_table(bench);
     moving->settings.learning_rate = 1e-3f;
-    if (c->code == 0) c->code = suite_run_named(c->bench, &table, "best", moving);
+    if (steps == 1) return suite_run_once(bench, of->variant, moving);
+    moving->phases = MODEL_UPDATE;
+    return suite_run_named(bench, &table, "best", moving);
 }
 
-void model_check_adamw(part_checker *c, const model_args *a, const optimizer_adamw_args *step)
+void model_check_adamw(part_checker *c, const suite_case *of, int steps,
+                       const optimizer_adamw_args *step)
 {
-    model_args moving = *a;
     part_sample which = part_sample_of(c, step->list.count);
     tensor_look looks[PART_CHECK_ROWS];
-    float *scale = part_check_get_f32(c, step->gradient_scale, 0, 1);
+    model_args moving = *(const model_args *)of->args;
+    optimizer_scaler before = model_scaler_of(c, &moving), after;
+    float *scale;
     for (int64_t i = 0; i < which.count; i++) {
         looks[i] = look_at(c, &step->list.tensors[which.at[i]]);
-        if (c->code == 0) check_moments(c, &looks[i], (double)*scale);
+        check_moments(c, &step->settings, &looks[i]);
     }
-    step_once(c, &moving);
+    if (c->code == 0) c->code = run_step(c->bench, of, steps, &moving);
+    scale = part_check_get_f32(c, step->gradient_scale, 0, 1);
+    after = model_scaler_of(c, &moving);
+    if (model_scales_loss(&moving)) moving.settings.step = after.taken;
+    if (model_scales_loss(&moving) && moving.phases == MODEL_STEP)
+        model_check_scaler(c, &moving, &before);
     for (int64_t i = 0; i < which.count; i++) {
-        if (c->code == 0)
+        if (c->code == 0 && !after.skips)
             check_step(c, &moving.settings, (double)*scale, &looks[i],
-                        &step->list.tensors[which.at[i]]);
-        forget(&looks[i]);
+                       &step->list.tensors[which.at[i]]);
+        free(looks[i].value);
     }
     free(scale);
 }

@@ -72,6 +72,8 @@ int model_write_gradients(const suite_case *c, gpubench *bench)
 void model_check_files(gpubench *bench, int64_t models)
 {
     written = gpubench_given(bench, "--list") != NULL; /* that promises nothing */
+    if (model_gradients_path && suite_wants(KERNEL_F16))
+        gpubench_usage_error(bench, "--gradients: those of f16 are multiplied by a loss scale");
     if ((model_checkpoint_path || model_gradients_path) && models != 1)
         gpubench_usage_error(bench, "--checkpoint and --gradients want one model: one --shape "
                                     "and one --dtype");

@@ -41,6 +41,13 @@ kernel_table model_suite_table(const gpubench *bench);
 int model_build(suite_case *c, gpubench *bench);
 int model_verify(suite_case *c, gpubench *bench);
 
+/* The same of a case whose run is so many steps. */
+int model_verify_steps(suite_case *c, gpubench *bench, int steps);
+
+/* Runs whole steps of f16 by the variant until one is taken: from then on cases measure
+ * what training does. 0 or a code (model_check_scaling.c). */
+int model_settle_scale(gpubench *bench, const model_args *a, const kernel_variant *variant);
+
 /* ---- --checkpoint and --gradients (model_files.c) ---------------------------------- */
 
 extern const char *model_checkpoint_path, *model_gradients_path; /* NULL: not wanted */

@@ -3,9 +3,13 @@
  */
 #include "suite.h"
 
+#include "peaks.h"
+
 #include "../gpubench_trace.h"
 
 #include "../kernels/common/convert.h"
+#include "../kernels/common/cpu.h"
+#include "../kernels/common/pool.h"
 #include "../kernels/common/random.h"
 
 #include <float.h>
@@ -26,7 +30,7 @@ int suite_fills_gpu(const suite_model *model)
 /* ---- command line ----------------------------------------------------------- */
 
 static const char *shape_option; /* what --shape was given, NULL without */
-static const char *dtype_option;
+static const char *dtype_option, *cpu_option, *threads_option;
 static unsigned wanted_dtypes; /* set of KERNEL_DTYPE_BIT */
 
 static void take_dtypes(gpubench *bench, const char *list)
@@ -50,6 +54,25 @@ static void take_dtypes(gpubench *bench, const char *list)
     }
 }
 
+/* Which processors, then how many threads: more than those, or than the cgroup's quota
+ * pays for, make one another wait. */
+static void take_processors(gpubench *bench)
+{
+    const char *error = cpu_option ? cpu_pin(cpu_option) : NULL;
+    uint64_t threads = 0;
+    if (error) gpubench_usage_error(bench, "--cpu '%s': %s", cpu_option, error);
+    if (!threads_option) return;
+    if (gpubench_parse_count(threads_option, &threads) != 0 || threads < 1 || threads > 1024) {
+        gpubench_usage_error(bench, "--threads '%s': wants a number from 1 to 1024",
+                             threads_option);
+        return;
+    }
+    if ((int)threads > cpu_threads())
+        gpubench_note(bench, "--threads %d: this process has %d processors", (int)threads,
+                      cpu_threads());
+    pool_set_threads((int)threads);
+}
+
 suite suite_open(const char *name, const char *shape_help, int argc, char **argv)
 {
     return suite_open_with(name, shape_help, NULL, 0, argc, argv);
@@ -58,15 +81,19 @@ suite suite_open(const char *name, const char *shape_help, int argc, char **argv
 suite suite_open_with(const char *name, const char *shape_help, const gpubench_option *own,
                       size_t own_count, int argc, char **argv)
 {
-    enum { COMMON = 2, OWN = 4 };
+    enum { COMMON = 4, OWN = 4 };
     gpubench_option options[COMMON + OWN] = {
         {"--shape", "LIST", shape_help, &shape_option},
-        {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option}};
+        {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option},
+        {"--cpu", "LIST", "processors to run on, as 0,2-3 (default: all it may)", &cpu_option},
+        {"--threads", "N", "of the CPU's variants (default: one a processor)", &threads_option}};
     suite s = {NULL, NULL, 0};
     for (size_t i = 0; i < own_count && i < OWN; i++) options[COMMON + i] = own[i];
     s.bench = gpubench_open_with(name, options, COMMON + own_count, argc, argv);
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
+    take_processors(s.bench);
+    suite_measure_peaks(s.bench);
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",
                       GPUBENCH_CUDA ? "--device auto takes the GPU"
@@ -236,6 +263,7 @@ static int case_setup(void *context, gpubench *bench)
     if (workspace_bytes > 0 &&
         !(c->workspace = gpubench_alloc(bench, workspace_bytes, GPUBENCH_DEVICE)))
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, c->workspace, workspace_bytes, "workspace");
     return variant->prepare ? variant->prepare(c->args, &c->state) : 0;
 }
 
@@ -427,6 +455,7 @@ int suite_input(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev
     *memory = gpubench_alloc(bench, suite_bytes(count, dtype), GPUBENCH_DEVICE);
     if (!*memory)
         return GPUBENCH_OOM;
+    (void)gpubench_category(bench, *memory, suite_bytes(count, dtype), "inputs");
 #if GPUBENCH_CUDA
     if (gpubench_is_cuda(bench))
         return random_normal_cuda(*memory, dtype, count, 0, stddev, seed, NULL);

@@ -1,8 +1,10 @@
 """The program: what is asked for, measured in fresh processes, written and printed."""
 import sys
 
+from .agree import agree
 from .cases import all_cases
 from .errors import STATUS_FAILED, STATUS_OK, STATUS_USAGE, UsageError, say
+from .kernels import beside
 from .options import SUITES, make_parser
 from .processes import run_all
 from .rows import is_failure, try_path, write_csv
@@ -65,7 +67,11 @@ def main(arguments):
         if settings.list:
             print("\n".join(case.key for case in cases))
             return STATUS_OK
+        if settings.gradients:
+            return agree(settings, cases)
         refuse_cases_of_the_cpu(settings, cases)
+        if settings.kernels:
+            return beside(settings, cases)
         if settings.worker_run:
             return work(settings, cases)
         if settings.csv is not None and settings.csv != "-":

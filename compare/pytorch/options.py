@@ -111,6 +111,11 @@ def make_parser():
         help="only cases whose --list line matches (Python's syntax)")
     add("--weights", metavar="FILE", type=readable_file,
         help="a safetensors file with the parameters of the model that is measured")
+    add("--gradients", metavar="FILE", type=readable_file,
+        help="what the model suite's --gradients wrote of the --weights: measures nothing, and "
+             "holds the one model's loss and gradients against PyTorch's")
+    add("--kernels", metavar="FILE", type=readable_file,
+        help="a suite's --kernels-csv: prints it beside what PyTorch's profiler sees")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",
         help="what to measure (auto: the first GPU)")
     add("--mode", metavar="LIST", type=list_of(MODES), default=[MODES[0]],

@@ -10,14 +10,18 @@ SDPA_BACKENDS = {"torch-sdpa-flash": "FLASH_ATTENTION", "torch-sdpa-cudnn": "CUD
 GRAPH_BACKENDS = {"torch-graph-flash": "FLASH_ATTENTION", "torch-graph-cudnn": "CUDNN_ATTENTION",
                   "torch-compile-graph-cudnn": "CUDNN_ATTENTION"}
 PLAIN, COMPILE_GRAPH = "torch-plain", "torch-compile-graph"
-COMPILED = (COMPILE, COMPILE_GRAPH, "torch-compile-graph-cudnn")
+# PyTorch's own graphs, a piece at a time; a backward pass that is run again from the same
+# forward pass would find their memory taken.
+REDUCE_OVERHEAD = "torch-reduce-overhead"
+COMPILED = (COMPILE, COMPILE_GRAPH, REDUCE_OVERHEAD, "torch-compile-graph-cudnn")
 GRAPHS = (GRAPH, COMPILE_GRAPH, *GRAPH_BACKENDS)
 
 # Some backends take halves only.
 ATTENTION = {"f32": ("torch-sdpa-efficient", "torch-sdpa-math"), "tf32": ("torch-sdpa-math",),
              "f16": tuple(SDPA_BACKENDS), "bf16": tuple(SDPA_BACKENDS)}
 WAYS = (EAGER, PLAIN, COMPILE, GRAPH, COMPILE_GRAPH)
-MODEL = {"f32": WAYS, "tf32": WAYS, "bf16": WAYS + tuple(GRAPH_BACKENDS)}
+BACKWARD = {"f32": WAYS, "tf32": WAYS, "bf16": WAYS + tuple(GRAPH_BACKENDS)}
+MODEL = {dtype: ways + (REDUCE_OVERHEAD,) for dtype, ways in BACKWARD.items()}
 STEPS = (EAGER, FOREACH, FUSED)
 PATHS = (PINNED, PAGEABLE)
 
@@ -37,7 +41,8 @@ VARIANTS = {
     "loss": each("cross_entropy.forward cross_entropy.backward cross_entropy.forward_backward",
                  (EAGER, COMPILE)),
     "memcpy": each("memcpy.h2d memcpy.d2h", PATHS) | each("memcpy.d2d memcpy.memset", (EAGER,)),
-    "model": each("model.forward model.forward_loss model.backward model.step", MODEL),
+    "model": each("model.forward model.forward_loss model.step", MODEL)
+    | each("model.backward", BACKWARD),
     "norm": each("layernorm.forward layernorm.backward rmsnorm.forward rmsnorm.backward "
                  "layernorm_residual.forward layernorm_residual.backward "
                  "rmsnorm_residual.forward rmsnorm_residual.backward", (EAGER, COMPILE)),

@@ -62,6 +62,17 @@ const char *attention_forward_is_strided(const void *args)
     return contiguous_only(a->qkv_strides, a->out_strides);
 }
 
+const char *attention_forward_is_masked(const void *args)
+{
+    return ((const attention_forward_args *)args)->mask ? "takes no mask" : NULL;
+}
+
+const char *attention_forward_is_special(const void *args)
+{
+    const char *strided = attention_forward_is_strided(args);
+    return strided ? strided : attention_forward_is_masked(args);
+}
+
 const char *attention_backward_is_strided(const void *args)
 {
     const attention_backward_args *a = args;
@@ -105,6 +116,7 @@ typedef struct head {
     const void *q, *k, *v;
     void *out;
     float *lse; /* [tokens] or NULL */
+    const float *mask; /* or NULL */
     const attention_shape *shape;
     kernel_dtype dtype;
     float scale;
@@ -119,6 +131,7 @@ static head head_at(const attention_forward_args *a, int64_t index)
                   .v = (const char *)a->v + offset,
                   .out = (char *)a->out + offset,
                   .lse = a->lse ? a->lse + index * s->tokens : NULL,
+                  .mask = a->mask,
                   .shape = s,
                   .dtype = a->dtype,
                   .scale = (float)(1.0 / sqrt((double)s->head_dim))};
@@ -200,7 +213,9 @@ static void naive_head(const head *h, float *workspace)
     transpose(k, t, d, k_transposed, t);
     naive_scores(h, q, k_transposed, scores);
     for (int64_t i = 0; i < t; i++) {
-        float lse = softmax_row(scores + i * t, visible_keys(h->shape, i), t);
+        float *row = scores + i * t;
+        for (int64_t j = 0; j < t && h->mask; j++) row[j] += h->mask[i * t + j];
+        float lse = softmax_row(row, h->mask ? t : visible_keys(h->shape, i), t);
         if (h->lse) h->lse[i] = lse;
     }
     memset(out, 0, (size_t)(t * d) * sizeof *out);
@@ -368,28 +383,29 @@ static void tiled_head(const head *h, float *workspace)
 static int run_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     (void)state, (void)stream;
+    if (attention_forward_is_masked(args)) return KERNEL_ERROR_ARGUMENT;
     return run_heads(args, workspace, tiled_head);
 }
 
 /* ---- table ------------------------------------------------------------- */
 
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_forward_is_strided,
      .workspace_bytes = naive_workspace, .run = run_naive},
-    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = CPU_DTYPES,
-     .deterministic = 1, .unsupported = attention_forward_is_strided,
+    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .unsupported = attention_forward_is_special,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, keys packed once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_strided,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_special,
      .workspace_bytes = attention_simd_workspace, .run = attention_run_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
-     .unsupported = attention_forward_is_strided, .workspace_bytes = attention_threads_workspace,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .unsupported = attention_forward_is_special, .workspace_bytes = attention_threads_workspace,
      .run = attention_run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "blas", .note = "cblas_sgemm, the score matrix of a head in memory",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_blas_unsupported,
      .workspace_bytes = attention_blas_workspace, .run = attention_run_blas,
      .runs_on = linear_blas_runs_on},
 };

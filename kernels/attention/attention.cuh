@@ -61,6 +61,7 @@ int attention_backward_tiled_run(const void *args, void *workspace, void *state,
 const char *attention_backward_mma_unsupported(const void *args);
 size_t attention_backward_mma_workspace_bytes(const void *args);
 size_t attention_backward_mma_atomic_workspace_bytes(const void *args);
+size_t attention_backward_wgmma_workspace_bytes(const void *args);
 int attention_backward_mma_run(const void *args, void *workspace, void *state,
                                kernel_stream stream);
 int attention_backward_mma_atomic_run(const void *args, void *workspace, void *state,

@@ -40,6 +40,10 @@ attention_strides attention_strides_of(const attention_shape *shape, attention_s
 const char *attention_forward_is_strided(const void *args);
 const char *attention_backward_is_strided(const void *args);
 
+/* The same of a forward pass whose args have a mask, and of one that has either. */
+const char *attention_forward_is_masked(const void *args);
+const char *attention_forward_is_special(const void *args);
+
 /* q, k, v and out hold elements of dtype, and device memory is aligned to 16
  * bytes, as any allocation is. lse is NULL or gets, as f32 [batch, heads,
  * tokens], the natural logarithm of the sum of exp(scaled score) of each row:
@@ -51,6 +55,9 @@ typedef struct attention_forward_args {
     void *out;
     float *lse; /* contiguous */
     attention_strides qkv_strides, out_strides;
+    const float *mask; /* NULL, or [tokens, tokens], added to the scaled scores of each head in
+                          place of what causal says: which every row then sees. The naive
+                          variants take one. */
 } attention_forward_args;
 
 /* Operations of the two products, 4 * batch * heads * tokens^2 * head_dim, and

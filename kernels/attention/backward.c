@@ -1,7 +1,7 @@
 /*
  * backward.c - attention's backward pass on the host: its formulas,
  * the oracle, and two variants of one thread that any compiler can vectorize;
- * backward_simd.c has the faster ones.
+ * backward_simd.c and blas.c have the faster ones.
  *
  * 1. naive  one head at a time: the probabilities and their gradient as two
  *           matrices [tokens, tokens] in memory, five products over them.
@@ -20,6 +20,7 @@
 #include "simd.h"
 #include "tile.h"
 #include "../common/element.h"
+#include "../linear/linear.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -371,21 +372,25 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 /* ---- table ------------------------------------------------------------- */
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "two matrices of a head in memory, expf", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "two matrices of a head in memory, expf", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = naive_workspace, .run = run_naive},
-    {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = CPU_DTYPES,
+    {.name = "tiled", .note = "probabilities recomputed in 64 x 64 tiles", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, operands packed once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_backward_is_strided,
      .workspace_bytes = attention_backward_simd_workspace, .run = attention_backward_run_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = attention_backward_is_strided,
      .workspace_bytes = attention_backward_threads_workspace,
      .run = attention_backward_run_threads,
      .runs_on = simd_runs_on_threads},
+    {.name = "blas", .note = "cblas_sgemm, two matrices of a head in memory",
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_backward_blas_unsupported,
+     .workspace_bytes = attention_backward_blas_workspace, .run = attention_backward_run_blas,
+     .runs_on = linear_blas_runs_on},
 };
 
 const kernel_table attention_backward_cpu = {backward_rows,

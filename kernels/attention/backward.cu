@@ -53,7 +53,7 @@ static const kernel_variant backward_rows[] = {
      .note = "scores recomputed once by warpgroups (wgmma), loads by TMA; dq by f32 atomics",
      .dtypes = HALVES, .min_compute_capability = 90,
      .unsupported = attention_backward_wgmma_unsupported,
-     .workspace_bytes = attention_backward_mma_atomic_workspace_bytes,
+     .workspace_bytes = attention_backward_wgmma_workspace_bytes,
      .run = attention_backward_wgmma_run},
 };
 

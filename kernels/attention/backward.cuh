@@ -16,7 +16,9 @@ struct backward_arguments {
     const float *lse;
     void *dq, *dk, *dv;
     float2 *rows;        /* workspace: {-lse log2(e), delta}; 0 for padding */
+    bool rows_are_apart; /* of 64 rows all the first numbers, then the second ones */
     float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
+    unsigned *taken;     /* workspace, or NULL: how many blocks of keys have been taken */
     tensor_pitches qkv_pitches, out_pitches; /* of the gradients too */
     int64_t tokens, padded_tokens;
     float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
@@ -64,7 +66,22 @@ __device__ __forceinline__ float dot_chunk(const char *x, const char *y)
     return sum;
 }
 
-/* Eight threads a row: its two numbers, and zeros for its share of dq's sums. */
+constexpr int ROWS_APART = 64;
+
+__device__ __forceinline__ void store_numbers(const backward_arguments &a, int64_t row,
+                                              float2 numbers)
+{
+    if (!a.rows_are_apart) {
+        a.rows[row] = numbers;
+        return;
+    }
+    float *first = reinterpret_cast<float *>(a.rows + row / ROWS_APART * ROWS_APART);
+    first[row % ROWS_APART] = numbers.x;
+    first[ROWS_APART + row % ROWS_APART] = numbers.y;
+}
+
+/* Eight threads a row: its two numbers, and zeros for its share of dq's sums and,
+ * once, for the count of blocks. */
 template <typename T, int D>
 __global__ void __launch_bounds__(ROWS_THREADS)
     rows_kernel(const __grid_constant__ backward_arguments a)
@@ -84,12 +101,13 @@ __global__ void __launch_bounds__(ROWS_THREADS)
     for (int other = ROW_LANES / 2; other > 0; other /= 2)
         delta += __shfl_xor_sync(0xffffffffu, delta, other);
     if (lane == 0)
-        a.rows[index] = make_float2(
-            inside ? -a.lse[head * a.tokens + token] * ATTENTION_LOG2_E : 0.0f, delta);
+        store_numbers(a, index,
+                      {inside ? -a.lse[head * a.tokens + token] * ATTENTION_LOG2_E : 0.0f, delta});
     if (a.dq_sums)
 #pragma unroll
         for (int column = lane * 4; column < D; column += ROW_LANES * 4)
             *reinterpret_cast<float4 *>(a.dq_sums + index * D + column) = float4();
+    if (a.taken && index == 0 && lane == 0) *a.taken = 0;
 }
 
 /* ---- dq from its sums --------------------------------------------------- */

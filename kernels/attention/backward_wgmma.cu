@@ -24,6 +24,8 @@
  * them: three of the five products read both operands from it in tiles of 64 by
  * 64, 4 KiB for the 32 cycles of a step.
  */
+#include <algorithm>
+
 #include "backward.cuh"
 #include "wgmma.cuh"
 
@@ -43,11 +45,12 @@ template <int D>
 struct shared_memory {
     static constexpr int QUERIES = queries<D>;
     static constexpr int ROW_BYTES = halves_of<D> * HALF_BYTES;
-    char k[KEYS * ROW_BYTES], v[KEYS * ROW_BYTES]; /* in the end dk and dv */
+    char k[STAGES][KEYS * ROW_BYTES], v[STAGES][KEYS * ROW_BYTES]; /* in the end dk and dv */
     char q[STAGES][QUERIES * ROW_BYTES], dout[STAGES][QUERIES * ROW_BYTES];
     char gradients[STAGES][KEYS * QUERIES * 2]; /* of the scores: a row per key */
-    float2 rows[STAGES][QUERIES];               /* {-lse log2(e), delta} */
-    uint64_t k_full, v_full;
+    float rows[STAGES][QUERIES * 2];            /* of 64: -lse log2(e), then delta */
+    unsigned block[STAGES];                     /* whose keys these are */
+    uint64_t k_full[STAGES], v_full[STAGES], sums_full[STAGES];
     uint64_t q_full[STAGES], q_empty[STAGES], dout_full[STAGES], dout_empty[STAGES];
 };
 
@@ -55,6 +58,7 @@ struct arguments : backward_arguments {
     int heads;
     unsigned all_heads, section_heads; /* batch * heads; of them in a section */
     unsigned key_blocks;               /* per head */
+    unsigned multiprocessors;
 };
 
 struct maps {
@@ -71,9 +75,9 @@ struct position {
 
 /* Causal blocks come the longest first as they are. */
 template <int D, bool CAUSAL>
-__device__ __forceinline__ position locate(const arguments &a)
+__device__ __forceinline__ position locate(const arguments &a, unsigned block)
 {
-    head_block place = head_block_of(blockIdx.x, a.all_heads, a.section_heads, a.key_blocks);
+    head_block place = head_block_of(block, a.all_heads, a.section_heads, a.key_blocks);
     int tokens = static_cast<int>(a.tokens);
     position at;
     at.index = place.head;
@@ -90,41 +94,99 @@ __device__ __forceinline__ position locate(const arguments &a)
 /* ---- the loading warp ------------------------------------------------------------ */
 
 template <int D>
-__device__ __forceinline__ void load_rows(const arguments &a, float2 *rows, uint64_t &full,
+__device__ __forceinline__ void load_rows(const arguments &a, float *rows, uint64_t &full,
                                           const position &at, int first_query)
 {
-    constexpr uint32_t BYTES = queries<D> * sizeof(float2);
+    constexpr uint32_t BYTES = queries<D> * 2 * sizeof(float);
     uint32_t barrier = ptx_shared_address(&full);
     ptx_barrier_arrive_expect(barrier, BYTES);
     ptx_load_bulk(ptx_shared_address(rows), a.rows + at.index * a.padded_tokens + first_query,
                   BYTES, barrier);
 }
 
-template <int D>
-__device__ __forceinline__ void load_everything(const arguments &a, const maps &m,
-                                                shared_memory<D> &s, const position &at)
-{
-    constexpr int QUERIES = queries<D>;
-    ring next = {0, 1};
-    load_tile<KEYS, D>(m.k, s.k, s.k_full, at.first_key, at.head, at.batch);
-    for (int tile = 0; tile < at.tiles; tile++) {
+/* The one thread that starts all copies. Blocks of keys are taken one after the
+ * other until none is left, each when the loads of the one before have been started:
+ * the next K and V come while the present ones are at work, and dk and dv leave
+ * while the first tiles of the next block are. */
+template <int D, bool CAUSAL>
+struct loader {
+    static constexpr int QUERIES = queries<D>;
+    const arguments &a;
+    const maps &m;
+    shared_memory<D> &s;
+    ring queries_next, keys_next;
+
+    __device__ __forceinline__ void load_queries(const position &at, int tile)
+    {
         int first_query = at.first_query + tile * QUERIES;
-        unsigned stage = next.stage;
-        ptx_barrier_wait(ptx_shared_address(&s.q_empty[stage]), next.parity);
+        unsigned stage = queries_next.stage;
+        ptx_barrier_wait(ptx_shared_address(&s.q_empty[stage]), queries_next.parity);
         load_tile<QUERIES, D>(m.q, s.q[stage], s.q_full[stage], first_query, at.head, at.batch);
         load_rows<D>(a, s.rows[stage], s.q_full[stage], at, first_query);
-        if (tile == 0) load_tile<KEYS, D>(m.v, s.v, s.v_full, at.first_key, at.head, at.batch);
-        ptx_barrier_wait(ptx_shared_address(&s.dout_empty[stage]), next.parity);
+        if (tile == 0)
+            load_tile<KEYS, D>(m.v, s.v[keys_next.stage], s.v_full[keys_next.stage], at.first_key,
+                               at.head, at.batch);
+        ptx_barrier_wait(ptx_shared_address(&s.dout_empty[stage]), queries_next.parity);
         load_tile<QUERIES, D>(m.dout, s.dout[stage], s.dout_full[stage], first_query, at.head,
                               at.batch);
-        next.advance();
+        queries_next.advance();
     }
-}
+
+    /* dk and dv of the block whose keys were in the ring's stage `of`. */
+    __device__ __forceinline__ void store_sums(ring of, const position &at)
+    {
+        ptx_barrier_wait(ptx_shared_address(&s.sums_full[of.stage]), of.parity);
+#pragma unroll 1 /* the loader has few registers */
+        for (int group = 0; group < GROUPS; group++)
+            for (int half = 0; half < halves_of<D>; half++) {
+                int offset = half * (KEYS * HALF_BYTES) + group * (GROUP_ROWS * HALF_BYTES);
+                int row = at.first_key + group * GROUP_ROWS;
+                ptx_store_box(&m.dk, ptx_shared_address(s.k[of.stage]) + offset, half * 64, row,
+                              at.head, at.batch);
+                ptx_store_box(&m.dv, ptx_shared_address(s.v[of.stage]) + offset, half * 64, row,
+                              at.head, at.batch);
+            }
+    }
+
+    /* The consumers see the block's index when they have waited for its K. */
+    __device__ __forceinline__ unsigned take_block()
+    {
+        unsigned block = atomicAdd(a.taken, 1);
+        s.block[keys_next.stage] = block;
+        return block;
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        position before;
+        bool is_first = true;
+        unsigned block;
+        while ((block = take_block()) < a.all_heads * a.key_blocks) {
+            position at = locate<D, CAUSAL>(a, block);
+            ring last = keys_next;
+            last.retreat();
+            ptx_store_box_wait_read(); /* of the block before the last, from this stage */
+            load_tile<KEYS, D>(m.k, s.k[keys_next.stage], s.k_full[keys_next.stage], at.first_key,
+                               at.head, at.batch);
+#pragma unroll 1
+            for (int tile = 0; tile < at.tiles; tile++) {
+                load_queries(at, tile);
+                if (!is_first && tile == min(STAGES, at.tiles) - 1) store_sums(last, before);
+            }
+            before = at;
+            is_first = false;
+            keys_next.advance();
+        }
+        ptx_barrier_arrive(ptx_shared_address(&s.k_full[keys_next.stage]));
+        keys_next.retreat();
+        if (!is_first) store_sums(keys_next, before);
+        ptx_store_box_wait_read();
+    }
+};
 
 /* ---- the consumers ----------------------------------------------------------------- */
 
-/* Named barriers: one for both groups, one for each alone. */
-constexpr int PAIR_BARRIER = 1, GROUP_BARRIER = 2;
+constexpr int PAIR_BARRIER = 1; /* the named barrier of both groups */
 
 __device__ __forceinline__ void wait_for_both_groups()
 {
@@ -156,35 +218,41 @@ __device__ __forceinline__ void mask_scores(float (&scores)[COUNT], int key, int
     }
 }
 
+/* The thread's two of every 8 columns' first numbers, or second ones, ROWS_APART on. */
+__device__ __forceinline__ float2 numbers_of(const float *rows, int column)
+{
+    int inside = column % ROWS_APART + threadIdx.x % 4 * 2;
+    return *reinterpret_cast<const float2 *>(rows + column / ROWS_APART * (ROWS_APART * 2) +
+                                             inside);
+}
+
 /* Scores become probabilities. */
 template <int COUNT>
-__device__ __forceinline__ void exponentiate(float (&scores)[COUNT], const float2 *rows,
+__device__ __forceinline__ void exponentiate(float (&scores)[COUNT], const float *rows,
                                              float log2_scale)
 {
-    rows += threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < COUNT / 4; n++) {
-        float4 pair = *reinterpret_cast<const float4 *>(rows + n * 8);
+        float2 pair = numbers_of(rows, n * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             scores[n * 4 + i] =
-                ptx_exp2(fmaf(scores[n * 4 + i], log2_scale, i % 2 ? pair.z : pair.x));
+                ptx_exp2(fmaf(scores[n * 4 + i], log2_scale, i % 2 ? pair.y : pair.x));
     }
 }
 
 /* dp = v dout^T becomes the gradients of the scores. */
 template <int COUNT>
 __device__ __forceinline__ void differentiate(const float (&probabilities)[COUNT],
-                                              float (&dp)[COUNT], const float2 *rows)
+                                              float (&dp)[COUNT], const float *rows)
 {
-    rows += threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < COUNT / 4; n++) {
-        float4 pair = *reinterpret_cast<const float4 *>(rows + n * 8);
+        float2 pair = numbers_of(rows + ROWS_APART, n * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             dp[n * 4 + i] =
-                probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.w : pair.y));
+                probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.y : pair.x));
     }
 }
 
@@ -211,9 +279,9 @@ struct consumer {
     const arguments &a;
     const maps &m;
     shared_memory<D> &s;
-    const position &at;
     const int group;
-    ring now;
+    position at;
+    ring now, keys; /* which tile of queries, and whose keys */
     float *dq_sums; /* this thread's first of the present tile */
     float dk[D / 2], dv[D / 2]; /* dk / scale */
     float scores[QUERIES / 2];
@@ -227,7 +295,7 @@ struct consumer {
     __device__ __forceinline__ void issue_scores(ring of)
     {
         ptx_barrier_wait(ptx_shared_address(&s.q_full[of.stage]), of.parity);
-        issue_product_of_rows<T, D, KEYS, QUERIES>(own_rows(s.k), ptx_shared_address(s.q[of.stage]),
+        issue_product_of_rows<T, D, KEYS, QUERIES>(own_rows(s.k[keys.stage]), ptx_shared_address(s.q[of.stage]),
                                                    scores);
     }
 
@@ -242,9 +310,8 @@ struct consumer {
     __device__ __forceinline__ void compute_probabilities(int diagonal, float (&dp)[QUERIES / 2])
     {
         ptx_barrier_wait(ptx_shared_address(&s.dout_full[now.stage]), now.parity);
-        ptx_wgmma_fence();
         issue_product_of_rows<T, D, KEYS, QUERIES>(
-            own_rows(s.v), ptx_shared_address(s.dout[now.stage]), dp);
+            own_rows(s.v[keys.stage]), ptx_shared_address(s.dout[now.stage]), dp);
         if (MASKED)
             mask_scores<CAUSAL>(scores,
                                 group * GROUP_ROWS + warp_of_group() * 16 + threadIdx.x % 32 / 4,
@@ -270,17 +337,15 @@ struct consumer {
         for (int part = 0; part < QUERIES / 64; part++) {
             uint32_t probabilities[4][4], gradients[4][4];
             round_sums<T>(part_of(scores, part), probabilities);
-            ptx_wgmma_fence();
             issue_product<T, D, 64>(probabilities, dout + part * (64 * HALF_BYTES), dv);
             if (part == 0) {
                 ptx_wgmma_wait<1>();
                 ptx_registers_fence(dp);
             }
             differentiate(part_of(scores, part), part_of(dp, part),
-                          s.rows[now.stage] + part * 64);
+                          s.rows[now.stage] + part * (ROWS_APART * 2));
             round_sums<T>(part_of(dp, part), gradients);
             store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group, gradients);
-            ptx_wgmma_fence();
             issue_product<T, D, 64>(gradients, q + part * (64 * HALF_BYTES), dk);
         }
     }
@@ -289,14 +354,17 @@ struct consumer {
     __device__ __forceinline__ void issue_dq(float (&dq)[32])
     {
         uint32_t half = group * (KEYS * HALF_BYTES);
-        uint32_t gradients = ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0);
-        uint32_t k = ptx_shared_address(s.k) + (D == 64 ? 0 : half);
+        uint64_t gradients =
+            ptx_wgmma_descriptor(ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0),
+                                 KEYS * HALF_BYTES);
+        uint64_t k = ptx_wgmma_descriptor(ptx_shared_address(s.k[keys.stage]) + (D == 64 ? 0 : half),
+                                          KEYS * HALF_BYTES);
+        ptx_wgmma_fence();
 #pragma unroll
         for (int step = 0; step < KEYS / 16; step++)
             ptx_wgmma_shared_transposed(
-                dq, ptx_wgmma_descriptor(gradients + step * (16 * HALF_BYTES), KEYS * HALF_BYTES),
-                ptx_wgmma_descriptor(k + step * (16 * HALF_BYTES), KEYS * HALF_BYTES), step > 0,
-                T());
+                dq, ptx_wgmma_descriptor_behind(gradients, step * (16 * HALF_BYTES)),
+                ptx_wgmma_descriptor_behind(k, step * (16 * HALF_BYTES)), step > 0, T());
         ptx_wgmma_commit();
     }
 
@@ -343,10 +411,8 @@ struct consumer {
     {
 #pragma unroll
         for (int i = 0; i < D / 2; i++) dk[i] = dv[i] = 0.0f;
-        ptx_barrier_wait(ptx_shared_address(&s.k_full), 0);
-        ptx_wgmma_fence();
         issue_scores(now);
-        ptx_barrier_wait(ptx_shared_address(&s.v_full), 0);
+        ptx_barrier_wait(ptx_shared_address(&s.v_full[keys.stage]), keys.parity);
         wait_for_scores();
         int tile = 0, last = at.tiles - 1, masked = min(at.masked_tiles, last);
         for (; tile < masked; tile++) add_tile<true, false>(tile);
@@ -364,14 +430,7 @@ struct consumer {
         store_rows(tile, group, rounded);
     }
 
-    __device__ __forceinline__ void store_box_rows(const CUtensorMap &map, const char *tile)
-    {
-        for (int half = 0; half < halves_of<D>; half++)
-            ptx_store_box(&map, own_rows(tile) + half * (KEYS * HALF_BYTES), half * 64,
-                          at.first_key + group * GROUP_ROWS, at.head, at.batch);
-    }
-
-    __device__ __forceinline__ void run()
+    __device__ __forceinline__ void add_block()
     {
         bool is_halved_by_rows = D == 64;
         int row = at.first_query + (is_halved_by_rows ? group * GROUP_ROWS : 0);
@@ -379,14 +438,21 @@ struct consumer {
                                 is_halved_by_rows ? 0 : group * 8);
         add_tiles();
         wait_for_both_groups(); /* every warp has used K and V */
-        stage_sums(s.k, dk, a.scale);
-        stage_sums(s.v, dv, 1.0f);
+        stage_sums(s.k[keys.stage], dk, a.scale);
+        stage_sums(s.v[keys.stage], dv, 1.0f);
         ptx_async_proxy_fence();
-        ptx_named_barrier_sync(GROUP_BARRIER + group, GROUP_THREADS);
-        if (threadIdx.x % GROUP_THREADS == 0) {
-            store_box_rows(m.dk, s.k);
-            store_box_rows(m.dv, s.v);
-            ptx_store_box_wait_read();
+        __syncwarp();
+        release(s.sums_full[keys.stage]);
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        for (;; keys.advance()) {
+            ptx_barrier_wait(ptx_shared_address(&s.k_full[keys.stage]), keys.parity);
+            unsigned block = __shfl_sync(0xffffffffu, s.block[keys.stage], 0); /* uniform */
+            if (block >= a.all_heads * a.key_blocks) break;
+            at = locate<D, CAUSAL>(a, block);
+            add_block();
         }
     }
 };
@@ -397,9 +463,10 @@ template <int D>
 __device__ __forceinline__ void init_barriers(shared_memory<D> &s)
 {
     constexpr uint32_t WARPS = GROUPS * (GROUP_THREADS / 32);
-    ptx_barrier_init(ptx_shared_address(&s.k_full), 1);
-    ptx_barrier_init(ptx_shared_address(&s.v_full), 1);
     for (int stage = 0; stage < STAGES; stage++) {
+        ptx_barrier_init(ptx_shared_address(&s.k_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.v_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.sums_full[stage]), WARPS);
         ptx_barrier_init(ptx_shared_address(&s.q_full[stage]), 2); /* the rows' numbers too */
         ptx_barrier_init(ptx_shared_address(&s.dout_full[stage]), 1);
         ptx_barrier_init(ptx_shared_address(&s.q_empty[stage]), WARPS);
@@ -425,13 +492,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) init_barriers(s);
     if (threadIdx.x == 32) prefetch_maps(m);
     __syncthreads();
-    position at = locate<D, CAUSAL>(a);
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<LOADER_REGISTERS>();
-        if (threadIdx.x == 0) load_everything<D>(a, m, s, at);
+        loader<D, CAUSAL> work = {a, m, s, {0, 1}, {0, 0}};
+        if (threadIdx.x == 0) work.run();
     } else {
         ptx_registers_claim<CONSUMER_REGISTERS>();
-        consumer<T, D, CAUSAL> work = {a, m, s, at, consumer_group(), {0, 0}, nullptr, {}, {}, {}};
+        consumer<T, D, CAUSAL> work = {a, m, s, consumer_group(), {}, {0, 0}, {0, 0}, nullptr, {}, {}, {}};
         work.run();
     }
 #endif
@@ -458,11 +525,16 @@ arguments arguments_of(const attention_backward_args &args, void *workspace,
 {
     const attention_shape &s = args.shape;
     int64_t heads = s.batch * s.heads, head_bytes = s.tokens * s.head_dim * 8;
-    return {backward_arguments_of(args, workspace, true),
+    backward_arguments shared = backward_arguments_of(args, workspace, true);
+    shared.rows_are_apart = true;
+    shared.taken = reinterpret_cast<unsigned *>(
+        shared.dq_sums + heads * shared.padded_tokens * s.head_dim);
+    return {shared,
             static_cast<int>(s.heads),
             static_cast<unsigned>(heads),
             s.causal ? section_heads_of(heads, head_bytes, device.l2_bytes) : 1,
-            static_cast<unsigned>(ceil_div(s.tokens, KEYS))};
+            static_cast<unsigned>(ceil_div(s.tokens, KEYS)),
+            static_cast<unsigned>(device.multiprocessors)};
 }
 
 template <typename T, int D, bool CAUSAL>
@@ -476,7 +548,8 @@ int launch_keys(const attention_backward_args &args, const arguments &a, kernel_
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
-    kernel<<<a.all_heads * a.key_blocks, THREADS, shared_bytes, stream>>>(a, m);
+    unsigned blocks = std::min(a.all_heads * a.key_blocks, a.multiprocessors);
+    kernel<<<blocks, THREADS, shared_bytes, stream>>>(a, m);
     return cudaGetLastError();
 }
 
@@ -513,6 +586,12 @@ const char *attention_backward_wgmma_unsupported(const void *args)
     const attention_backward_args &a = *static_cast<const attention_backward_args *>(args);
     const char *reason = attention_wgmma_unsupported_shape(a.shape);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
+}
+
+size_t attention_backward_wgmma_workspace_bytes(const void *args)
+{
+    size_t sums_bytes = attention_backward_mma_atomic_workspace_bytes(args);
+    return sums_bytes ? sums_bytes + sizeof(unsigned) : 0;
 }
 
 int attention_backward_wgmma_run(const void *args, void *workspace, void *, kernel_stream stream)

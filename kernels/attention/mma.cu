@@ -265,6 +265,7 @@ const char *attention_mma_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     int64_t d = a.shape.head_dim;
+    if (a.mask) return attention_forward_is_masked(args);
     if (d != 64 && d != 80 && d != 128) return "mma takes head_dim 64, 80 and 128";
     return attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }

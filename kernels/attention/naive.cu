@@ -23,23 +23,28 @@ namespace {
 /* ---- softmax ----------------------------------------------------------- */
 
 /* A block a row: probabilities = softmax of the row's visible scores, 0 for
- * the others. probabilities may be the scores themselves. */
-template <typename T>
+ * the others; MASKED: of all scores with the mask's row added. probabilities may be
+ * the scores themselves. */
+template <bool MASKED, typename T>
 __global__ void __launch_bounds__(ROW_THREADS)
-softmax_kernel(const float *scores, T *probabilities, float *lse, int64_t tokens, int causal)
+softmax_kernel(const float *scores, const float *mask, T *probabilities, float *lse, int64_t tokens,
+               int causal)
 {
     int64_t index = blockIdx.x;
-    int64_t keys = causal ? index % tokens + 1 : tokens;
-    const float *row = scores + index * tokens;
+    int64_t keys = causal && !MASKED ? index % tokens + 1 : tokens;
+    auto score = [=](int64_t j) {
+        float value = scores[index * tokens + j];
+        return MASKED ? value + mask[index % tokens * tokens + j] : value;
+    };
     T *out = probabilities + index * tokens;
     float max = -INFINITY, sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) max = fmaxf(max, row[j]);
+    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) max = fmaxf(max, score(j));
     max = reduce_block(max, maximum());
-    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) sum += expf(row[j] - max);
+    for (int64_t j = threadIdx.x; j < keys; j += ROW_THREADS) sum += expf(score(j) - max);
     sum = reduce_block(sum, addition());
     float inverse = 1.0f / sum;
     for (int64_t j = threadIdx.x; j < tokens; j += ROW_THREADS)
-        from_f32(j < keys ? expf(row[j] - max) * inverse : 0.0f, out + j);
+        from_f32(j < keys ? expf(score(j) - max) * inverse : 0.0f, out + j);
     if (lse && threadIdx.x == 0) lse[index] = max + logf(sum);
 }
 
@@ -50,8 +55,9 @@ int launch_softmax(const attention_forward_args &args, const float *scores, T *p
     const attention_shape &s = args.shape;
     int64_t rows = head_count(s) * s.tokens;
     if (!attention_fits_grid(rows)) return KERNEL_ERROR_ARGUMENT;
-    softmax_kernel<T><<<static_cast<unsigned>(rows), ROW_THREADS, 0, stream>>>(
-        scores, probabilities, args.lse, s.tokens, s.causal);
+    auto kernel = args.mask ? softmax_kernel<true, T> : softmax_kernel<false, T>;
+    kernel<<<static_cast<unsigned>(rows), ROW_THREADS, 0, stream>>>(
+        scores, args.mask, probabilities, args.lse, s.tokens, s.causal);
     return cudaGetLastError();
 }
 

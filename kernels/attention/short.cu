@@ -288,6 +288,7 @@ const char *attention_short_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     int64_t d = a.shape.head_dim;
+    if (a.mask) return attention_forward_is_masked(args);
     if (d != 64 && d != 80 && d != 128) return "mma_short takes head_dim 64, 80 and 128";
     if (a.shape.tokens > MOST_TOKENS) return "mma_short takes up to 128 tokens";
     if (a.shape.heads > MOST_HEADS) return "mma_short takes up to 65535 heads";

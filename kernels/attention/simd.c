@@ -181,7 +181,7 @@ static void run_rows(void *context, int worker, int64_t begin, int64_t end)
 
 static int takes(const attention_forward_args *a)
 {
-    return is_valid(&a->shape) && !attention_forward_is_strided(a) && element_takes(a->dtype);
+    return is_valid(&a->shape) && !attention_forward_is_special(a) && element_takes(a->dtype);
 }
 
 static int run_on(int threads, const attention_forward_args *a, float *workspace)

@@ -92,6 +92,10 @@ int attention_run_blas(const void *args, void *workspace, void *state, kernel_st
 
 size_t attention_backward_simd_workspace(const void *args);
 size_t attention_backward_threads_workspace(const void *args);
+size_t attention_backward_blas_workspace(const void *args);
+const char *attention_backward_blas_unsupported(const void *args);
+int attention_backward_run_blas(const void *args, void *workspace, void *state,
+                                kernel_stream stream);
 int attention_backward_run_simd(const void *args, void *workspace, void *state,
                                 kernel_stream stream);
 int attention_backward_run_threads(const void *args, void *workspace, void *state,

@@ -45,8 +45,6 @@ static inline size_t workspace_of(uint64_t floats)
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 /* dst[column * ld + row] = src[row * columns + column] */
 static inline void transpose(const float *restrict src, int64_t rows, int64_t columns,
                              float *restrict dst, int64_t ld)

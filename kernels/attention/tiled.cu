@@ -284,7 +284,7 @@ const char *attention_tiled_unsupported(const void *args)
 {
     int64_t d = static_cast<const attention_forward_args *>(args)->shape.head_dim;
     if (d > 256) return "tiled takes head_dim up to 256";
-    if (attention_forward_is_strided(args)) return attention_forward_is_strided(args);
+    if (attention_forward_is_special(args)) return attention_forward_is_special(args);
     size_t bytes = d <= 64    ? sizeof(shared_tiles<64>)
                    : d <= 128 ? sizeof(shared_tiles<128>)
                               : sizeof(shared_tiles<256>);

@@ -312,7 +312,6 @@ struct consumer {
     {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
         take_turn(group);
-        ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
             q_tile(), ptx_shared_address(s.k[k.stage]), scores);
         pass_turn<P>(group);
@@ -334,7 +333,6 @@ struct consumer {
         ptx_barrier_wait(ptx_shared_address(&s.k_full[k.stage]), k.parity);
         take_turn(group);
         ptx_registers_fence(rows.out);
-        ptx_wgmma_fence();
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS>(
             q_tile(), ptx_shared_address(s.k[k.stage]), scores);
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
@@ -357,7 +355,6 @@ struct consumer {
     {
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
         ptx_registers_fence(rows.out);
-        ptx_wgmma_fence();
         issue_product<T, D, P::KEYS>(probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
         ptx_wgmma_wait<0>();
         ptx_registers_fence(rows.out);
@@ -671,6 +668,7 @@ const char *attention_wgmma_unsupported(const void *args)
 {
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     const char *reason = attention_wgmma_unsupported_shape(a.shape);
+    if (!reason) reason = attention_forward_is_masked(args);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 

@@ -41,6 +41,12 @@ struct ring {
         stage ^= 1;
         parity ^= stage ^ 1;
     }
+    /* To where it was before it advanced. */
+    __device__ __forceinline__ void retreat()
+    {
+        parity ^= stage ^ 1;
+        stage ^= 1;
+    }
 };
 static_assert(STAGES == 2, "ring::advance");
 
@@ -73,31 +79,36 @@ __device__ __forceinline__ void load_tile(const CUtensorMap &map, char *tile, ui
 /* ---- products ---------------------------------------------------------------------- */
 
 /* sums = a b^T, of 64 rows at a, of a tile of A_ROWS rows, and all B_ROWS rows of
- * the tile b: a group of wgmma of its own. */
+ * the tile b: a group of wgmma of its own, fenced from what wrote its registers. */
 template <typename T, int D, int A_ROWS, int B_ROWS>
 __device__ __forceinline__ void issue_product_of_rows(uint32_t a, uint32_t b,
                                                       float (&sums)[B_ROWS / 2])
 {
+    uint64_t a_rows = ptx_wgmma_descriptor(a, 16), b_rows = ptx_wgmma_descriptor(b, 16);
+    ptx_wgmma_fence();
 #pragma unroll
     for (int column = 0; column < D; column += 16) {
         uint32_t half = column / 64, inside = column % 64 * 2;
-        ptx_wgmma_shared(sums, ptx_wgmma_descriptor(a + half * (A_ROWS * HALF_BYTES) + inside, 16),
-                         ptx_wgmma_descriptor(b + half * (B_ROWS * HALF_BYTES) + inside, 16),
-                         column > 0, T());
+        ptx_wgmma_shared(
+            sums, ptx_wgmma_descriptor_behind(a_rows, half * (A_ROWS * HALF_BYTES) + inside),
+            ptx_wgmma_descriptor_behind(b_rows, half * (B_ROWS * HALF_BYTES) + inside), column > 0,
+            T());
     }
     ptx_wgmma_commit();
 }
 
-/* sums += a b, of the tile b of ROWS rows: a group of wgmma of its own. */
+/* sums += a b, of the tile b of ROWS rows: a group of wgmma of its own, fenced from
+ * what wrote its registers. */
 template <typename T, int D, int ROWS>
 __device__ __forceinline__ void issue_product(const uint32_t (&a)[ROWS / 16][4], uint32_t b,
                                               float (&sums)[D / 2])
 {
+    uint64_t rows = ptx_wgmma_descriptor(b, ROWS * HALF_BYTES);
+    ptx_wgmma_fence();
 #pragma unroll
     for (int step = 0; step < ROWS / 16; step++)
-        ptx_wgmma_registers(
-            sums, a[step], ptx_wgmma_descriptor(b + step * (16 * HALF_BYTES), ROWS * HALF_BYTES),
-            T());
+        ptx_wgmma_registers(sums, a[step],
+                            ptx_wgmma_descriptor_behind(rows, step * (16 * HALF_BYTES)), T());
     ptx_wgmma_commit();
 }
 

@@ -114,8 +114,6 @@ static const char *has_no_blas(const void *args)
     return linear_has_no_blas();
 }
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const char unfused_note[] = "naive norms, attention and products";
 static const char best_note[] = "tiled attention and products";
 static const char simd_note[] = "the same with this processor's vectors";
@@ -123,33 +121,33 @@ static const char threads_note[] = "simd on all threads";
 static const char blas_note[] = "cblas_sgemm, the rest as threads";
 
 static const kernel_variant forward_rows[] = {
-    {.name = "unfused", .note = unfused_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "unfused", .note = unfused_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = unfused_forward_workspace, .run = run_unfused_forward},
-    {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "best", .note = best_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = best_forward_workspace, .run = run_best_forward},
-    {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "simd", .note = simd_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = simd_forward_workspace, .run = run_simd_forward,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = threads_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = threads_forward_workspace, .run = run_threads_forward,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "blas", .note = blas_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = blas_forward_workspace, .run = run_blas_forward,
      .runs_on = linear_blas_runs_on},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "unfused", .note = unfused_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "unfused", .note = unfused_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = unfused_backward_workspace, .run = run_unfused_backward},
-    {.name = "best", .note = best_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "best", .note = best_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = best_backward_workspace, .run = run_best_backward},
-    {.name = "simd", .note = simd_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "simd", .note = simd_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = simd_backward_workspace, .run = run_simd_backward,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = threads_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = threads_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = threads_backward_workspace, .run = run_threads_backward,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = blas_note, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "blas", .note = blas_note, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = blas_backward_workspace, .run = run_blas_backward,
      .runs_on = linear_blas_runs_on},
 };

@@ -266,7 +266,8 @@ int run_graph(const void *args, void *, void *state, kernel_stream stream)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
+constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                            KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 constexpr const char UNFUSED_NOTE[] = "naive parts; a kernel for each bias, residual and layout";
 constexpr const char BEST_NOTE[] = "best parts; biases, GELU and residuals inside the products";

@@ -12,6 +12,7 @@
  * and the factor on q makes up for the other square root in its scale.
  */
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "block.cuh"
 
@@ -100,9 +101,9 @@ int block_move_heads(const part_heads &b, kernel_stream stream)
     if (b.padded_dim > INT32_MAX / (3 * b.heads)) return KERNEL_ERROR_ARGUMENT;
     switch (b.dtype) {
     case KERNEL_F32: return choose_lanes<float>(b, stream);
+    case KERNEL_F16: return choose_lanes<__half>(b, stream);
     case KERNEL_BF16: return choose_lanes<__nv_bfloat16>(b, stream);
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

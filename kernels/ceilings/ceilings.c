@@ -6,8 +6,10 @@
  *                   turns into vectors. Bound by memory (or by the cache, for
  *                   arrays that fit it); a write also reads what it overwrites,
  *                   which is not counted.
- * 2. threads        the same on all threads.
- * 3. naive, tiled, simd, threads, blas
+ * 2. simd           the processor's widest vectors; what is written goes around
+ *                   the caches where they cannot hold it, and is not read first.
+ * 3. threads        simd on all threads.
+ * 4. naive, tiled, simd, threads, blas
  *                   the product, by linear.h: bound by arithmetic.
  */
 #include "ceilings.h"
@@ -94,9 +96,10 @@ enum { RANGE_WORDS = 1 << 18 };
 typedef struct bandwidth_job {
     const ceilings_bandwidth_args *args;
     atomic_uint sum; /* modulo 2^32, so the order does not matter */
+    int around;      /* what is written goes around the caches */
 } bandwidth_job;
 
-static void read_range(void *context, int worker, int64_t begin, int64_t end)
+static void read_loop(void *context, int worker, int64_t begin, int64_t end)
 {
     bandwidth_job *j = context;
     uint32_t sum = 0;
@@ -105,14 +108,14 @@ static void read_range(void *context, int worker, int64_t begin, int64_t end)
     atomic_fetch_add(&j->sum, sum);
 }
 
-static void write_range(void *context, int worker, int64_t begin, int64_t end)
+static void write_loop(void *context, int worker, int64_t begin, int64_t end)
 {
     const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
     (void)worker;
     for (int64_t i = begin; i < end; i++) a->a[i] = a->value;
 }
 
-static void copy_range(void *context, int worker, int64_t begin, int64_t end)
+static void copy_loop(void *context, int worker, int64_t begin, int64_t end)
 {
     const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
     uint32_t *restrict to = a->a;
@@ -121,7 +124,7 @@ static void copy_range(void *context, int worker, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) to[i] = from[i];
 }
 
-static void triad_range(void *context, int worker, int64_t begin, int64_t end)
+static void triad_loop(void *context, int worker, int64_t begin, int64_t end)
 {
     const ceilings_bandwidth_args *a = ((bandwidth_job *)context)->args;
     float *restrict sum = (float *)a->a;
@@ -130,29 +133,60 @@ static void triad_range(void *context, int worker, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) sum[i] = b[i] + a->factor * c[i];
 }
 
+static void read_range(void *context, int worker, int64_t begin, int64_t end)
+{
+    bandwidth_job *j = context;
+    (void)worker;
+    atomic_fetch_add(&j->sum, simd()->sum_words(end - begin, j->args->b + begin));
+}
+
+/* Words as the f32 of the same bits, which nothing computes with. */
+static void write_range(void *context, int worker, int64_t begin, int64_t end)
+{
+    const bandwidth_job *j = context;
+    float value;
+    (void)worker;
+    memcpy(&value, &j->args->value, sizeof value);
+    simd()->fill(end - begin, value, (float *)j->args->a + begin, j->around);
+}
+
+static void copy_range(void *context, int worker, int64_t begin, int64_t end)
+{
+    const bandwidth_job *j = context;
+    (void)worker;
+    simd()->copy(end - begin, (const float *)j->args->b + begin, (float *)j->args->a + begin,
+                 j->around);
+}
+
+static void triad_range(void *context, int worker, int64_t begin, int64_t end)
+{
+    const bandwidth_job *j = context;
+    const ceilings_bandwidth_args *a = j->args;
+    (void)worker;
+    simd()->add_scaled(end - begin, (const float *)a->b + begin, a->factor,
+                       (const float *)a->c + begin, (float *)a->a + begin, j->around);
+}
+
 static int run_on(int threads, const ceilings_bandwidth_args *a, pool_function *function)
 {
-    bandwidth_job j = {.args = a};
     if (a->words < 1) return KERNEL_ERROR_ARGUMENT;
+    bandwidth_job j = {.args = a, .around = simd_goes_around(ceilings_write_bytes(a->words))};
     pool_for(threads, a->words, RANGE_WORDS, function, &j);
-    if (function == read_range) *a->sum = atomic_load(&j.sum);
+    if (function == read_range || function == read_loop) *a->sum = atomic_load(&j.sum);
     return KERNEL_OK;
 }
 
-/* The two functions of an operation, which its rows name. */
-#define BANDWIDTH(operation)                                                                    \
-    static int run_##operation(const void *args, void *workspace, void *state,                  \
-                               kernel_stream stream)                                            \
+/* The functions of an operation, which its rows name. */
+#define BANDWIDTH_RUN(name, threads, function)                                                  \
+    static int run_##name(const void *args, void *workspace, void *state, kernel_stream stream) \
     {                                                                                           \
         (void)workspace, (void)state, (void)stream;                                             \
-        return run_on(1, args, operation##_range);                                              \
-    }                                                                                           \
-    static int run_##operation##_threads(const void *args, void *workspace, void *state,        \
-                                         kernel_stream stream)                                  \
-    {                                                                                           \
-        (void)workspace, (void)state, (void)stream;                                             \
-        return run_on(pool_threads(), args, operation##_range);                                 \
+        return run_on(threads, args, function);                                                 \
     }
+#define BANDWIDTH(operation)                                                                    \
+    BANDWIDTH_RUN(operation##_loop, 1, operation##_loop)                                        \
+    BANDWIDTH_RUN(operation##_simd, 1, operation##_range)                                       \
+    BANDWIDTH_RUN(operation##_threads, pool_threads(), operation##_range)
 
 BANDWIDTH(read)
 BANDWIDTH(write)
@@ -205,55 +239,39 @@ static const char *has_no_blas(const void *args)
 
 enum {
     BYTES = KERNEL_DTYPE_BIT(KERNEL_U8),
-    WORDS = KERNEL_DTYPE_BIT(KERNEL_F32),
-    PRODUCTS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16)
+    WORDS = KERNEL_DTYPE_BIT(KERNEL_F32)
 };
 
-static const char loop_note[] = "a loop that the compiler vectorizes";
-static const char threads_note[] = "the same on all threads";
+#define BANDWIDTH_ROWS(operation, takes)                                                        \
+    {.name = "loop", .note = "a loop that the compiler vectorizes", .dtypes = takes,            \
+     .deterministic = 1, .run = run_##operation##_loop},                                        \
+    {.name = "simd", .note = "this processor's vectors", .dtypes = takes,                       \
+     .deterministic = 1, .run = run_##operation##_simd, .runs_on = simd_runs_on},               \
+    {.name = "threads", .note = "simd on all threads", .dtypes = takes,                         \
+     .deterministic = 1, .run = run_##operation##_threads, .runs_on = simd_runs_on_threads}
 
-static const kernel_variant read_rows[] = {
-    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_read},
-    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_read_threads,
-     .runs_on = simd_runs_on_threads},
-};
-static const kernel_variant write_rows[] = {
-    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_write},
-    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_write_threads,
-     .runs_on = simd_runs_on_threads},
-};
-static const kernel_variant copy_rows[] = {
-    {.name = "loop", .note = loop_note, .dtypes = BYTES, .deterministic = 1, .run = run_copy},
-    {.name = "threads", .note = threads_note, .dtypes = BYTES, .deterministic = 1,
-     .run = run_copy_threads,
-     .runs_on = simd_runs_on_threads},
-};
-static const kernel_variant triad_rows[] = {
-    {.name = "loop", .note = loop_note, .dtypes = WORDS, .deterministic = 1, .run = run_triad},
-    {.name = "threads", .note = threads_note, .dtypes = WORDS, .deterministic = 1,
-     .run = run_triad_threads,
-     .runs_on = simd_runs_on_threads},
-};
+static const kernel_variant read_rows[] = {BANDWIDTH_ROWS(read, BYTES)};
+static const kernel_variant write_rows[] = {BANDWIDTH_ROWS(write, BYTES)};
+static const kernel_variant copy_rows[] = {BANDWIDTH_ROWS(copy, BYTES)};
+static const kernel_variant triad_rows[] = {BANDWIDTH_ROWS(triad, WORDS)};
 static const kernel_variant gemm_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = PRODUCTS,
+    {.name = "naive", .note = "one dot product per result", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = PRODUCTS,
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_tiled},
-    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = PRODUCTS,
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = PRODUCTS, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_threads,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = "cblas_sgemm", .dtypes = PRODUCTS, .deterministic = 1,
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = gemm_workspace_bytes, .run = run_gemm_blas,
      .runs_on = linear_blas_runs_on},
 };
 
-const kernel_table ceilings_read_cpu = {read_rows, 2};
-const kernel_table ceilings_write_cpu = {write_rows, 2};
-const kernel_table ceilings_copy_cpu = {copy_rows, 2};
-const kernel_table ceilings_triad_cpu = {triad_rows, 2};
+const kernel_table ceilings_read_cpu = {read_rows, sizeof read_rows / sizeof *read_rows};
+const kernel_table ceilings_write_cpu = {write_rows, sizeof write_rows / sizeof *write_rows};
+const kernel_table ceilings_copy_cpu = {copy_rows, sizeof copy_rows / sizeof *copy_rows};
+const kernel_table ceilings_triad_cpu = {triad_rows, sizeof triad_rows / sizeof *triad_rows};
 const kernel_table ceilings_gemm_cpu = {gemm_rows, sizeof gemm_rows / sizeof *gemm_rows};

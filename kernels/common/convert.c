@@ -6,31 +6,11 @@
  */
 #include "convert.h"
 
-static float float_from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static uint32_t bits_from_float(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
-}
-
-float kernel_f16_to_f32(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-    uint32_t exponent = half >> 10 & 0x1fu;
-    uint32_t fraction = half & 0x3ffu;
-    if (exponent == 0) { /* zero or subnormal: fraction * 2^-24, exact in f32 */
-        float magnitude = (float)fraction * 0x1p-24f;
-        return float_from_bits(sign | bits_from_float(magnitude));
-    }
-    uint32_t rebiased = exponent == 0x1fu ? 0xffu : exponent + 127 - 15;
-    return float_from_bits(sign | rebiased << 23 | fraction << 13);
 }
 
 /* value >> shift to nearest, ties to even; 1 <= shift <= 31. */

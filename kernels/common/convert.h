@@ -35,8 +35,21 @@ static inline uint16_t kernel_bf16_from_f32(float value)
     return (uint16_t)((is_nan ? bits | 0x00400000u : rounded) >> 16);
 }
 
-/* f32 from one IEEE binary16, exactly. */
-float kernel_f16_to_f32(uint16_t half);
+/* f32 from one IEEE binary16, exactly: its bits as those of an f32, whose exponent is
+ * biased by 112 more, also that of a subnormal. */
+static inline float kernel_f16_to_f32(uint16_t half)
+{
+    const float two_to_112 = 5192296858534827628530496329220096.0f;
+    uint32_t magnitude = (uint32_t)(half & 0x7fffu) << 13, bits;
+    float value;
+    memcpy(&value, &magnitude, sizeof value);
+    value *= two_to_112;
+    memcpy(&bits, &value, sizeof bits);
+    if (magnitude >= 0x0f800000u) bits = magnitude | 0x7f800000u; /* infinity or NaN */
+    bits |= (uint32_t)(half & 0x8000u) << 16;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* IEEE binary16 from f32, to nearest even: subnormals are kept, values of
  * 65520 and more become infinity, a NaN stays a (quiet) NaN of its sign. */

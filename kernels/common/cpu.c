@@ -37,6 +37,55 @@ static int count_affinity(void)
 }
 #endif
 
+#ifdef __linux__
+enum { MOST_PROCESSORS = 1 << 16 };
+
+/* The processors of the list that `allowed` has too, into set. */
+static const char *take_list(const char *list, size_t bytes, const cpu_set_t *allowed,
+                             cpu_set_t *set)
+{
+    for (const char *at = list;;) {
+        char *end;
+        long first, last;
+        if (*at < '0' || *at > '9') return "wants a list as 0,2-3";
+        first = last = strtol(at, &end, 10);
+        if (*end == '-' && end[1] >= '0' && end[1] <= '9') last = strtol(end + 1, &end, 10);
+        if ((*end != ',' && *end != 0) || last < first) return "wants a list as 0,2-3";
+        if (last >= MOST_PROCESSORS) return "this process may not run on all of them";
+        for (long i = first; i <= last; i++) {
+            if (!CPU_ISSET_S((size_t)i, bytes, allowed))
+                return "this process may not run on all of them";
+            CPU_SET_S((size_t)i, bytes, set);
+        }
+        if (*end == 0) return NULL;
+        at = end + 1;
+    }
+}
+
+const char *cpu_pin(const char *list)
+{
+    size_t bytes = CPU_ALLOC_SIZE(MOST_PROCESSORS);
+    cpu_set_t *allowed = CPU_ALLOC(MOST_PROCESSORS), *set = CPU_ALLOC(MOST_PROCESSORS);
+    const char *error = allowed && set ? NULL : "no memory";
+    if (!error) {
+        CPU_ZERO_S(bytes, allowed);
+        CPU_ZERO_S(bytes, set);
+        if (sched_getaffinity(0, bytes, allowed) != 0) error = "this system cannot";
+    }
+    if (!error) error = take_list(list, bytes, allowed, set);
+    if (!error && sched_setaffinity(0, bytes, set) != 0) error = "this system cannot";
+    if (allowed) CPU_FREE(allowed);
+    if (set) CPU_FREE(set);
+    return error;
+}
+#else
+const char *cpu_pin(const char *list)
+{
+    (void)list;
+    return "this system cannot";
+}
+#endif
+
 int cpu_affinity(void)
 {
     int count = count_affinity();

@@ -14,6 +14,12 @@ int cpu_threads(void);
  * layouts are known, cpu.max and cpu.cfs_quota_us. */
 int cpu_quota(const char *root, const char *path);
 
+/* Leaves the process those of the processors of its mask that the list names, as "0" or
+ * "0,2-3". To be called before other threads are started, which inherit it, and before
+ * cpu_threads. NULL, or what is wrong: a list that is none, a processor that the mask
+ * has not (asking for it alone would leave the mask), a system that cannot. */
+const char *cpu_pin(const char *list);
+
 /* The processors that the process may run on, whatever the quota. */
 int cpu_affinity(void);
 

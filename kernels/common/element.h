@@ -13,20 +13,27 @@ static inline int element_takes(kernel_dtype dtype)
 {
     switch (dtype) {
     case KERNEL_F32:
+    case KERNEL_F16:
     case KERNEL_BF16: return 1;
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return 0;
 }
 
-/* Of a dtype that element_takes. One comparison, which compilers take out of a
- * loop, as they do not a switch or two. */
+/* The same as a set of KERNEL_DTYPE_BIT, for rows of tables. */
+enum {
+    ELEMENT_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                     KERNEL_DTYPE_BIT(KERNEL_BF16)
+};
+
+/* Of a dtype that element_takes. Comparisons, which compilers take out of a loop, as they
+ * do not a switch. */
 static inline float element_get(const void *data, kernel_dtype dtype, int64_t index)
 {
-    return dtype == KERNEL_F32 ? ((const float *)data)[index]
-                               : kernel_bf16_to_f32(((const uint16_t *)data)[index]);
+    if (dtype == KERNEL_F32) return ((const float *)data)[index];
+    return dtype == KERNEL_BF16 ? kernel_bf16_to_f32(((const uint16_t *)data)[index])
+                                : kernel_f16_to_f32(((const uint16_t *)data)[index]);
 }
 
 static inline void element_set(void *data, kernel_dtype dtype, int64_t index, float value)
@@ -34,7 +41,8 @@ static inline void element_set(void *data, kernel_dtype dtype, int64_t index, fl
     if (dtype == KERNEL_F32)
         ((float *)data)[index] = value;
     else
-        ((uint16_t *)data)[index] = kernel_bf16_from_f32(value);
+        ((uint16_t *)data)[index] =
+            dtype == KERNEL_BF16 ? kernel_bf16_from_f32(value) : kernel_f16_from_f32(value);
 }
 
 /* Whether sums may be taken in the elements themselves, which are f32. */

@@ -4,6 +4,7 @@
  */
 #include "kernel.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +52,17 @@ static const char *library_status(const char *library, int status)
     return text;
 }
 
+static _Thread_local char said[256];
+
+int kernel_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(said, sizeof said, format, arguments);
+    va_end(arguments);
+    return KERNEL_ERROR_SAID;
+}
+
 const char *kernel_error_string(int code)
 {
     switch (code) {
@@ -58,6 +70,7 @@ const char *kernel_error_string(int code)
     case KERNEL_ERROR_ARGUMENT: return "shape or dtype that the kernel does not take";
     case KERNEL_ERROR_MEMORY: return "out of host memory";
     case KERNEL_ERROR_INDEX: return "index in the input data out of range";
+    case KERNEL_ERROR_SAID: return said;
     default: break;
     }
     if (code > KERNEL_ERROR_ARGUMENT) return "unknown kernel error";

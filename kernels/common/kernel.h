@@ -49,7 +49,8 @@ enum {
     KERNEL_ERROR_CURAND = 20000,   /* + curandStatus_t */
     KERNEL_ERROR_ARGUMENT = 30000, /* a shape or dtype the variant does not take */
     KERNEL_ERROR_MEMORY = 30001,   /* host memory */
-    KERNEL_ERROR_INDEX = 30002     /* an index in the input data is out of range */
+    KERNEL_ERROR_INDEX = 30002,    /* an index in the input data is out of range */
+    KERNEL_ERROR_SAID = 30003      /* what kernel_fail was given */
 };
 
 /* One way to do an operation. args points at the operation's own argument
@@ -88,6 +89,13 @@ const char *kernel_dtype_name(kernel_dtype dtype);
 /* A name and meaning for any code that run or prepare returned, CUDA's own
  * codes excepted (those are the CUDA runtime's to explain): NULL for them. */
 const char *kernel_error_string(int code);
+
+/* For what no code tells: keeps the message, of up to 255 bytes, as this thread's text of
+ * KERNEL_ERROR_SAID, and returns that. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+int kernel_fail(const char *format, ...);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,10 @@
  * A helper that has nothing to do looks for work for some microseconds, so that
  * the next loop of the same sample finds it awake, then sleeps on a condition:
  * between samples, and while another library's threads are timed, it costs nothing.
+ *
+ * A loop does not wait for helpers that have not begun: on a busy machine the
+ * processor that one sleeps on may be somebody else's for milliseconds. So the caller
+ * closes the loop when no range is left, and waits for those only that are inside.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L /* pthread_sigmask */
@@ -19,6 +23,21 @@
 
 enum { MOST_THREADS = 1024, LOOKS = 2000 };
 
+/* Of the gate: who finds it open may go in, and the loop stays what it is until all
+ * are out again. */
+#define OPEN 0x1000u
+#define GENERATION 0x2000u
+
+static unsigned inside(unsigned gate)
+{
+    return gate % OPEN;
+}
+
+static unsigned generation_of(unsigned gate)
+{
+    return gate / GENERATION;
+}
+
 typedef struct loop {
     pool_function *function;
     void *context;
@@ -33,8 +52,7 @@ static struct {
     int helpers; /* that were started; each takes part in every loop */
     loop now;
     atomic_llong next_range;
-    atomic_uint generation; /* of the loop */
-    atomic_int busy;        /* helpers that have not finished it */
+    atomic_uint gate; /* GENERATION times the loop's number, OPEN, and the helpers inside */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
@@ -69,37 +87,60 @@ static inline void look_again(void)
 #endif
 }
 
-/* Returns the number of the loop after `seen`. */
+/* Returns the number of a loop after `seen`. */
 static unsigned await_loop(unsigned seen)
 {
     for (int i = 0; i < LOOKS; i++) {
-        unsigned generation = atomic_load(&pool.generation);
+        unsigned generation = generation_of(atomic_load(&pool.gate));
         if (generation != seen) return generation;
         look_again();
     }
     pthread_mutex_lock(&pool.lock);
-    while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.wake, &pool.lock);
+    while (generation_of(atomic_load(&pool.gate)) == seen)
+        pthread_cond_wait(&pool.wake, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
-    return atomic_load(&pool.generation);
+    return generation_of(atomic_load(&pool.gate));
 }
 
-static void finish_one(void)
+/* Whether the loop was still open. */
+static int go_in(void)
 {
-    if (atomic_fetch_sub(&pool.busy, 1) > 1) return;
+    unsigned gate = atomic_load(&pool.gate);
+    while (gate & OPEN)
+        if (atomic_compare_exchange_weak(&pool.gate, &gate, gate + 1)) return 1;
+    return 0;
+}
+
+static void go_out(void)
+{
+    unsigned gate = atomic_fetch_sub(&pool.gate, 1) - 1;
+    if (gate & OPEN || inside(gate) > 0) return;
     pthread_mutex_lock(&pool.lock);
     pthread_cond_signal(&pool.done);
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void await_helpers(void)
+static void close_loop(void)
 {
-    for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load(&pool.busy) == 0) return;
+    unsigned gate = atomic_fetch_and(&pool.gate, ~OPEN);
+    for (int i = 0; i < LOOKS && inside(gate) > 0; i++) {
         look_again();
+        gate = atomic_load(&pool.gate);
     }
+    if (inside(gate) == 0) return;
     pthread_mutex_lock(&pool.lock);
-    while (atomic_load(&pool.busy) > 0) pthread_cond_wait(&pool.done, &pool.lock);
+    while (inside(atomic_load(&pool.gate)) > 0) pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
+}
+
+/* With the lock held. */
+static void open_loop(const loop *l)
+{
+    unsigned next = atomic_load(&pool.gate) / GENERATION * GENERATION + GENERATION;
+    pool.now = *l;
+    atomic_store(&pool.next_range, 0);
+    atomic_store(&pool.gate, next | OPEN);
+    pthread_cond_broadcast(&pool.wake);
 }
 
 /* The first loop that it takes part in is the one after those before its start. */
@@ -113,8 +154,9 @@ static void *help(void *argument)
     const helper *self = argument;
     for (unsigned seen = self->seen;;) {
         seen = await_loop(seen);
+        if (!go_in()) continue;
         work(&pool.now, self->worker);
-        finish_one();
+        go_out();
     }
     return NULL;
 }
@@ -142,7 +184,7 @@ static void start_helpers(int count)
     static helper helpers[MOST_THREADS];
     while (pool.helpers < count) {
         helper *next = &helpers[pool.helpers];
-        *next = (helper){pool.helpers + 1, atomic_load(&pool.generation)};
+        *next = (helper){pool.helpers + 1, generation_of(atomic_load(&pool.gate))};
         if (start_helper(next) != 0) return;
         pool.helpers++;
     }
@@ -168,12 +210,8 @@ void pool_for(int threads, int64_t count, int64_t range_length, pool_function *f
     }
     start_helpers(threads < MOST_THREADS ? threads - 1 : MOST_THREADS - 1);
     pthread_mutex_lock(&pool.lock);
-    pool.now = l;
-    atomic_store(&pool.next_range, 0);
-    atomic_store(&pool.busy, pool.helpers);
-    atomic_fetch_add(&pool.generation, 1);
-    pthread_cond_broadcast(&pool.wake);
+    open_loop(&l);
     pthread_mutex_unlock(&pool.lock);
     work(&l, 0);
-    await_helpers();
+    close_loop();
 }

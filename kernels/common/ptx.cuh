@@ -320,6 +320,16 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t shared, uint32
            (shared & 0x3ffff) >> 4;
 }
 
+/* The descriptor of what lies `bytes` behind, a multiple of 16: one addition to the
+ * lower word, whose address field of 14 bits no shared memory overflows. From an
+ * address the compiler would shift, mask and join for every product. */
+__device__ __forceinline__ uint64_t ptx_wgmma_descriptor_behind(uint64_t descriptor,
+                                                                uint32_t bytes)
+{
+    uint32_t low = static_cast<uint32_t>(descriptor) + (bytes >> 4);
+    return descriptor >> 32 << 32 | low;
+}
+
 #define PTX_OPERANDS_0_TO_31 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"

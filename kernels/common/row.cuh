@@ -7,6 +7,7 @@
 #define KERNEL_ROW_CUH
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -90,6 +91,45 @@ template <> struct row_access<__nv_bfloat16, 1> {
     static __device__ __forceinline__ raw pack(const float (&in)[1])
     {
         return __float2bfloat16_rn(in[0]);
+    }
+};
+
+template <> struct row_access<__half, 8> {
+    using raw = uint4;
+    static __device__ __forceinline__ void unpack_pair(uint32_t word, float &low, float &high)
+    {
+        float2 pair = __half22float2(*reinterpret_cast<const __half2 *>(&word));
+        low = pair.x;
+        high = pair.y;
+    }
+    static __device__ __forceinline__ void unpack(raw value, float (&out)[8])
+    {
+        unpack_pair(value.x, out[0], out[1]);
+        unpack_pair(value.y, out[2], out[3]);
+        unpack_pair(value.z, out[4], out[5]);
+        unpack_pair(value.w, out[6], out[7]);
+    }
+    static __device__ __forceinline__ uint32_t pack_pair(float low, float high)
+    {
+        __half2 pair = __floats2half2_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&pair);
+    }
+    static __device__ __forceinline__ raw pack(const float (&in)[8])
+    {
+        return make_uint4(pack_pair(in[0], in[1]), pack_pair(in[2], in[3]),
+                          pack_pair(in[4], in[5]), pack_pair(in[6], in[7]));
+    }
+};
+
+template <> struct row_access<__half, 1> {
+    using raw = __half;
+    static __device__ __forceinline__ void unpack(raw value, float (&out)[1])
+    {
+        out[0] = __half2float(value);
+    }
+    static __device__ __forceinline__ raw pack(const float (&in)[1])
+    {
+        return __float2half_rn(in[0]);
     }
 };
 

@@ -38,6 +38,12 @@ uint64_t safetensors_element_bytes(const char *dtype);
 int safetensors_write(const char *path, const safetensors_tensor *tensors, size_t count,
                       char reason[SAFETENSORS_REASON]);
 
+/* The same bytes, as safely on the disk, into a file that has lost its name before the
+ * first is written: what measures writing leaves nothing behind, however it ends. In the
+ * folder that TMPDIR names, else /tmp. */
+int safetensors_write_scratch(const safetensors_tensor *tensors, size_t count,
+                              char reason[SAFETENSORS_REASON]);
+
 /* What was read: tensors in the order of the header, data pointing into memory
  * that safetensors_close frees. */
 typedef struct safetensors_file {

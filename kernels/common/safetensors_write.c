@@ -159,3 +159,33 @@ int safetensors_write(const char *path, const safetensors_tensor *tensors, size_
     free(beside);
     return error ? -1 : 0;
 }
+
+/* ---- a file without a name ----------------------------------------------------------- */
+
+static int write_nameless(char *path, const builder *header, const safetensors_tensor *tensors,
+                          size_t count)
+{
+    int file = mkstemp(path), error = 0;
+    if (file < 0) return errno;
+    if (unlink(path) != 0) error = errno;
+    if (!error && write_parts(file, header, tensors, count) != 0) error = errno;
+    if (close(file) != 0 && !error) error = errno;
+    return error;
+}
+
+int safetensors_write_scratch(const safetensors_tensor *tensors, size_t count,
+                              char reason[SAFETENSORS_REASON])
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    builder header = header_of(tensors, count);
+    int error = header.text ? 0 : ENOMEM;
+    if (!folder || !*folder) folder = "/tmp";
+    if (snprintf(path, sizeof path, "%s/gpubench-XXXXXX", folder) >= (int)sizeof path)
+        error = ENAMETOOLONG;
+    if (!error) error = write_nameless(path, &header, tensors, count);
+    if (error)
+        snprintf(reason, SAFETENSORS_REASON, "a file in '%.300s': %s", folder, strerror(error));
+    free(header.text);
+    return error ? -1 : 0;
+}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pool.h"
 #include "simd_families.h"
@@ -56,6 +57,26 @@ const simd_functions *simd(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose);
     return chosen;
+}
+
+/* The last cache; where nobody says how large it is, one that most processors have. */
+static uint64_t most_cached;
+
+static void ask_for_cache(void)
+{
+    long bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    most_cached = bytes > 0 ? (uint64_t)bytes : UINT64_C(8) << 20;
+}
+
+int simd_goes_around(uint64_t bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_for_cache);
+    return bytes > most_cached;
 }
 
 const char *simd_runs_on(void)

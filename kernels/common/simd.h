@@ -16,6 +16,13 @@
  * SIMD_TILE_ROWS and its block_columns SIMD_TILE. */
 enum { SIMD_TILE_ROWS = 48, SIMD_TILE = 64, SIMD_MOST_ROWS = 16, SIMD_MOST_COLUMNS = 64 };
 
+/* optimizer.h's AdamW with everything that does not depend on the element worked
+ * out: decay = 1 - learning_rate * weight_decay, rate = learning_rate / (1 -
+ * beta1^t), root = 1 / sqrt(1 - beta2^t), rest = 1 - beta, and the gradient's scale. */
+typedef struct simd_adamw {
+    float beta1, beta2, rest1, rest2, decay, rate, root, epsilon, scale;
+} simd_adamw;
+
 typedef struct simd_functions {
     const char *name;                  /* "sse2", "avx2", "avx512", "neon" */
     int64_t block_rows, block_columns; /* of a product that stays in registers */
@@ -59,6 +66,47 @@ typedef struct simd_functions {
     /* x = gelu(x), and product *= gelu'(pre): ffn.h's formula. */
     void (*gelu)(int64_t count, float *x);
     void (*multiply_gelu_gradient)(int64_t count, const float *pre, float *product);
+
+    /* ---- rows that memory bounds, of any count and alignment ---- */
+
+    /* f32 from bf16 and back, to nearest even. */
+    void (*widen)(int64_t count, const uint16_t *src, float *dst);
+    void (*narrow)(int64_t count, const float *src, uint16_t *dst);
+
+    /* dst = x, = value, = x + factor * y; dst may be x. around: past the caches, see
+     * simd_goes_around. */
+    void (*copy)(int64_t count, const float *x, float *dst, int around);
+    void (*fill)(int64_t count, float value, float *dst, int around);
+    void (*add_scaled)(int64_t count, const float *x, float factor, const float *y, float *dst,
+                       int around);
+
+    /* Of x, of (x - mean)^2; of words modulo 2^32. */
+    float (*sum)(int64_t count, const float *x);
+    float (*sum_of_squares)(int64_t count, const float *x, float mean);
+    uint32_t (*sum_words)(int64_t count, const uint32_t *x);
+
+    /* norm.h's formulas for a row. bias, dsum: NULL, there is none. Of the gradients
+     * the first adds to weight_sums and bias_sums and says sums = {of g, of g xhat};
+     * statistics = {mean, rstd, mean of g, mean of g xhat}. */
+    void (*normalize)(int64_t count, const float *x, float mean, float rstd, const float *weight,
+                      const float *bias, float *y, int around);
+    void (*add_norm_gradients)(int64_t count, float mean, float rstd, const float *x,
+                               const float *dy, const float *weight, float *weight_sums,
+                               float *bias_sums, float *sums);
+    void (*norm_input_gradient)(int64_t count, const float *statistics, const float *x,
+                                const float *dy, const float *weight, const float *dsum,
+                                float *dx, int around);
+
+    /* The sum of e^(x - max), no x larger than max; dst = scale * e^(x - lse). */
+    float (*sum_of_exponentials)(int64_t count, float max, const float *x);
+    void (*softmax_gradient)(int64_t count, float lse, float scale, const float *x, float *dst,
+                             int around);
+
+    /* optimizer.h's steps, in place. */
+    void (*adamw)(int64_t count, const simd_adamw *factors, const float *gradient, float *value,
+                  float *first, float *second);
+    void (*sgd)(int64_t count, float rate, float momentum, float scale, const float *gradient,
+                float *value, float *first);
 } simd_functions;
 
 /* The widest family that was built and that the processor has; the environment's
@@ -68,6 +116,11 @@ const simd_functions *simd(void);
 /* For tables: what `simd` and `threads` run on, as "avx2" and "avx2, 2 threads". */
 const char *simd_runs_on(void);
 const char *simd_runs_on_threads(void);
+
+/* Whether so many bytes of results should go around the caches: they would not be
+ * there any more when somebody reads them, and a line that is written whole need not
+ * be read first. */
+int simd_goes_around(uint64_t bytes);
 
 /* All that were built; NULL where the processor lacks it. */
 const simd_functions *simd_family(int index);

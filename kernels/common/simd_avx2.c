@@ -31,6 +31,21 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)_mm256_max_ps((__m256)x, (__m256)y);
 }
 
+static inline lanes square_root(lanes x)
+{
+    return (lanes)_mm256_sqrt_ps((__m256)x);
+}
+
+static inline void store_around(float *dst, lanes value)
+{
+    _mm256_stream_ps(dst, (__m256)value);
+}
+
+static inline void settle(void)
+{
+    _mm_sfence();
+}
+
 #define SIMD_TABLE simd_avx2
 #include "simd_body.h"
 

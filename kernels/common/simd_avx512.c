@@ -31,6 +31,21 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)_mm512_max_ps((__m512)x, (__m512)y);
 }
 
+static inline lanes square_root(lanes x)
+{
+    return (lanes)_mm512_sqrt_ps((__m512)x);
+}
+
+static inline void store_around(float *dst, lanes value)
+{
+    _mm512_stream_ps(dst, (__m512)value);
+}
+
+static inline void settle(void)
+{
+    _mm_sfence();
+}
+
 #define SIMD_TABLE simd_avx512
 #include "simd_body.h"
 

@@ -13,6 +13,7 @@
 #include <arm_neon.h>
 #define SIMD_NAME "neon"
 #elif defined(__x86_64__) || defined(__i386__)
+#include <emmintrin.h>
 #define SIMD_NAME "sse2"
 #else
 #define SIMD_NAME "vectors"
@@ -42,6 +43,38 @@ static inline lanes larger(lanes x, lanes y)
     int_lanes greater = x > y;
     return (lanes)((greater & (int_lanes)x) | (~greater & (int_lanes)y));
 }
+
+#if defined(__x86_64__) || defined(__i386__)
+static inline lanes square_root(lanes x)
+{
+    return (lanes)_mm_sqrt_ps((__m128)x);
+}
+
+static inline void store_around(float *dst, lanes value)
+{
+    _mm_stream_ps(dst, (__m128)value);
+}
+
+static inline void settle(void)
+{
+    _mm_sfence();
+}
+#else /* through the caches, in order */
+static inline lanes square_root(lanes x)
+{
+    for (int l = 0; l < LANES; l++) x[l] = sqrtf(x[l]);
+    return x;
+}
+
+static inline void store_around(float *dst, lanes value)
+{
+    store(dst, value);
+}
+
+static inline void settle(void)
+{
+}
+#endif
 
 #define SIMD_TABLE simd_base
 #include "simd_body.h"

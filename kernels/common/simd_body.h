@@ -1,6 +1,7 @@
 /*
  * simd_body.h - the loops of simd.h, for the family whose file includes this: it
- * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add and larger.
+ * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add, larger and what
+ * simd_rows.h wants.
  * All are static but the table, so that no other file's code can be linked to them.
  */
 
@@ -9,14 +10,14 @@ enum { BLOCK_COLUMNS = BLOCK_VECTORS * LANES };
 /* ---- the rest of a loop ------------------------------------------------------- */
 
 /* Lanes of which the first `count` count; the others are `rest`. */
-static inline lanes load_some(const float *src, int64_t count, float rest)
+static inline __attribute__((always_inline)) lanes load_some(const float *src, int64_t count, float rest)
 {
     lanes value = all_of(rest);
     memcpy(&value, src, (size_t)count * sizeof *src);
     return value;
 }
 
-static inline void store_some(float *dst, lanes value, int64_t count)
+static inline __attribute__((always_inline)) void store_some(float *dst, lanes value, int64_t count)
 {
     memcpy(dst, &value, (size_t)count * sizeof *dst);
 }
@@ -297,6 +298,8 @@ static void multiply_gelu_gradient(int64_t count, const float *pre, float *produ
     }
 }
 
+#include "simd_rows.h"
+
 const simd_functions SIMD_TABLE = {
     .name = SIMD_NAME,
     .block_rows = BLOCK_ROWS,
@@ -311,4 +314,19 @@ const simd_functions SIMD_TABLE = {
     .scale = scale,
     .gelu = gelu,
     .multiply_gelu_gradient = multiply_gelu_gradient,
+    .widen = widen,
+    .narrow = narrow,
+    .copy = copy,
+    .fill = fill,
+    .add_scaled = add_scaled,
+    .sum = sum,
+    .sum_of_squares = sum_of_squares,
+    .sum_words = sum_words,
+    .normalize = normalize,
+    .add_norm_gradients = add_norm_gradients,
+    .norm_input_gradient = norm_input_gradient,
+    .sum_of_exponentials = sum_of_exponentials,
+    .softmax_gradient = softmax_gradient,
+    .adamw = adamw,
+    .sgd = sgd,
 };

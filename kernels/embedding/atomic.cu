@@ -12,13 +12,13 @@
  *            The order of the additions is the hardware's, so two runs differ
  *            in the last bits.
  *
- *            f32 adds in the gradients themselves. bf16 adds in f32 tables in
+ *            f32 adds in the gradients themselves. Halves add in f32 tables in
  *            the workspace, which a second kernel rounds once: atomics on
- *            bf16 would round after each addition.
+ *            halves would round after each addition.
  *
  * Bound by memory: dout read, the tables zeroed (4 bytes an element), the
- * distinct rows read and written again; bf16 also reads the f32 tables and
- * writes the bf16 ones. Few distinct tokens: bound by the atomics' rate.
+ * distinct rows read and written again; halves also read the f32 tables and
+ * write the narrow ones. Few distinct tokens: bound by the atomics' rate.
  */
 #include "embedding.cuh"
 
@@ -127,13 +127,14 @@ template <typename T> int scatter(const backward_rows<T> &r, kernel_stream strea
     return launch_scatter<T, 1>(r, stream);
 }
 
+template <typename T>
 int round_table(const float *sums, void *table, int64_t elements, kernel_stream stream)
 {
     int64_t blocks = ceil_div(elements, EMBEDDING_THREADS);
     if (elements == 0) return KERNEL_OK;
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
     round_kernel<<<static_cast<unsigned>(blocks), EMBEDDING_THREADS, 0, stream>>>(
-        sums, static_cast<__nv_bfloat16 *>(table), elements);
+        sums, static_cast<T *>(table), elements);
     return cudaGetLastError();
 }
 
@@ -148,20 +149,18 @@ int run_f32(const embedding_backward_args &a, kernel_stream stream)
     return scatter(r, stream);
 }
 
-int run_bf16(const embedding_backward_args &a, float *sums, kernel_stream stream)
+/* By way of tables in f32. */
+template <typename T>
+int run_half(const embedding_backward_args &a, float *sums, kernel_stream stream)
 {
     int64_t token_elements = a.shape.vocabulary * a.shape.columns;
     int64_t position_elements = a.shape.context * a.shape.columns;
-    backward_rows<__nv_bfloat16> r = {a.shape,
-                                      a.tokens,
-                                      static_cast<const __nv_bfloat16 *>(a.dout),
-                                      sums,
-                                      sums + token_elements,
-                                      a.error_flag};
+    backward_rows<T> r = {a.shape, a.tokens,      static_cast<const T *>(a.dout), sums,
+                          sums + token_elements, a.error_flag};
     int error = scatter(r, stream);
-    if (!error) error = round_table(r.token_sums, a.dtoken_table, token_elements, stream);
+    if (!error) error = round_table<T>(r.token_sums, a.dtoken_table, token_elements, stream);
     return error ? error
-                 : round_table(r.position_sums, a.dposition_table, position_elements, stream);
+                 : round_table<T>(r.position_sums, a.dposition_table, position_elements, stream);
 }
 
 } // namespace
@@ -194,9 +193,9 @@ int embedding_atomic_run(const void *args, void *workspace, void *, kernel_strea
     if (!embedding_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return run_f32(a, stream);
-    case KERNEL_BF16: return run_bf16(a, static_cast<float *>(workspace), stream);
+    case KERNEL_F16: return run_half<__half>(a, static_cast<float *>(workspace), stream);
+    case KERNEL_BF16: return run_half<__nv_bfloat16>(a, static_cast<float *>(workspace), stream);
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -12,8 +12,8 @@
  * 4. sorted      counting sort by token, then each table row is summed while it
  *                is in the cache, one after the other.
  *
- * All are bound by memory. One thread. Deterministic: both backward variants
- * add in the order of the rows.
+ * All are bound by memory. One thread; simd.c has the faster ones. Deterministic:
+ * all backward variants add in the order of the rows.
  */
 #include "embedding.h"
 
@@ -22,6 +22,8 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/saturating.h"
+#include "../common/simd.h"
+#include "simd.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -113,7 +115,7 @@ void embedding_backward_positions_reference(const embedding_shape *shape, const 
 
 /* ---- what the variants share ------------------------------------------- */
 
-static int check(const embedding_shape *s, kernel_dtype dtype, const int32_t *tokens)
+int embedding_check(const embedding_shape *s, kernel_dtype dtype, const int32_t *tokens)
 {
     if (!is_valid(s)) return KERNEL_ERROR_ARGUMENT;
     if (!element_takes(dtype)) return KERNEL_ERROR_ARGUMENT;
@@ -140,7 +142,7 @@ static int run_naive(const void *args, void *workspace, void *state, kernel_stre
     const embedding_forward_args *a = args;
     const embedding_shape *s = &a->shape;
     const kernel_dtype dtype = a->dtype;
-    int error = check(s, dtype, a->tokens);
+    int error = embedding_check(s, dtype, a->tokens);
     (void)workspace, (void)state, (void)stream;
     if (error) return error;
     for (int64_t i = 0; i < s->rows; i++)
@@ -168,6 +170,13 @@ static void sum_rows_bf16(int64_t count, const uint16_t *restrict a, const uint1
         out[c] = kernel_bf16_from_f32(kernel_bf16_to_f32(a[c]) + kernel_bf16_to_f32(b[c]));
 }
 
+static void sum_rows_f16(int64_t count, const uint16_t *restrict a, const uint16_t *restrict b,
+                         uint16_t *restrict out)
+{
+    for (int64_t c = 0; c < count; c++)
+        out[c] = kernel_f16_from_f32(kernel_f16_to_f32(a[c]) + kernel_f16_to_f32(b[c]));
+}
+
 static void forward_row(const embedding_forward_args *a, int64_t i)
 {
     const embedding_shape *s = &a->shape;
@@ -181,16 +190,16 @@ static void forward_row(const embedding_forward_args *a, int64_t i)
     switch (a->dtype) {
     case KERNEL_F32:
     case KERNEL_TF32: sum_rows_f32(s->columns, token, position, out); break;
+    case KERNEL_F16: sum_rows_f16(s->columns, token, position, out); break;
     case KERNEL_BF16: sum_rows_bf16(s->columns, token, position, out); break;
-    case KERNEL_F16:
-    case KERNEL_U8: break; /* check() refuses them */
+    case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }
 
 static int run_vectorized(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const embedding_forward_args *a = args;
-    int error = check(&a->shape, a->dtype, a->tokens);
+    int error = embedding_check(&a->shape, a->dtype, a->tokens);
     (void)workspace, (void)state, (void)stream;
     if (error) return error;
     for (int64_t i = 0; i < a->shape.rows; i++) forward_row(a, i);
@@ -209,6 +218,11 @@ static void add_row_bf16(int64_t count, const uint16_t *restrict src, float *res
     for (int64_t c = 0; c < count; c++) sums[c] += kernel_bf16_to_f32(src[c]);
 }
 
+static void add_row_f16(int64_t count, const uint16_t *restrict src, float *restrict sums)
+{
+    for (int64_t c = 0; c < count; c++) sums[c] += kernel_f16_to_f32(src[c]);
+}
+
 /* sums[columns] += row `row` of dout */
 static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
 {
@@ -216,9 +230,9 @@ static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
     switch (a->dtype) {
     case KERNEL_F32:
     case KERNEL_TF32: add_row_f32(a->shape.columns, src, sums); break;
+    case KERNEL_F16: add_row_f16(a->shape.columns, src, sums); break;
     case KERNEL_BF16: add_row_bf16(a->shape.columns, src, sums); break;
-    case KERNEL_F16:
-    case KERNEL_U8: break; /* check() refuses them */
+    case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }
 
@@ -238,7 +252,7 @@ static int run_scatter(const void *args, void *workspace, void *state, kernel_st
 {
     const embedding_backward_args *a = args;
     const embedding_shape *s = &a->shape;
-    int error = check(s, a->dtype, a->tokens);
+    int error = embedding_check(s, a->dtype, a->tokens);
     int64_t token_elements = s->vocabulary * s->columns;
     int64_t position_elements = s->context * s->columns;
     (void)state, (void)stream;
@@ -261,38 +275,36 @@ static int run_scatter(const void *args, void *workspace, void *state, kernel_st
 
 /* ---- backward: sorted -------------------------------------------------- */
 
-/* Workspace: where each token's rows of dout begin, one row of sums for bf16,
- * and the rows of dout by token. */
-typedef struct sorting {
-    int64_t *begin; /* [vocabulary + 1] */
-    float *sums;    /* [columns] */
-    int32_t *order; /* [rows] */
-} sorting;
+uint64_t embedding_order_bytes(const embedding_shape *s)
+{
+    uint64_t rows = ((uint64_t)s->rows + 1) / 2 * 2; /* so that what follows is aligned */
+    return saturating_sum((uint64_t)(s->vocabulary + 1) * sizeof(int64_t),
+                          rows * sizeof(int32_t));
+}
 
+/* Counts go one entry high, so that after the placing, which moves each begin
+ * to its token's end, begin[v] is the end of the token before: v's begin. */
+embedding_order embedding_order_rows(const embedding_shape *s, const int32_t *tokens,
+                                     void *workspace)
+{
+    embedding_order o = {.begin = workspace};
+    o.order = (int32_t *)(o.begin + s->vocabulary + 1);
+    memset(o.begin, 0, (size_t)(s->vocabulary + 1) * sizeof *o.begin);
+    for (int64_t i = 0; i < s->rows; i++)
+        if (tokens[i] + INT64_C(2) <= s->vocabulary) o.begin[tokens[i] + 2]++;
+    for (int64_t v = 1; v <= s->vocabulary; v++) o.begin[v] += o.begin[v - 1];
+    for (int64_t i = 0; i < s->rows; i++) o.order[o.begin[tokens[i] + 1]++] = (int32_t)i;
+    return o;
+}
+
+/* The order, then one row of sums for bf16. */
 static size_t sorted_workspace(const void *args)
 {
     const embedding_shape *s = &((const embedding_backward_args *)args)->shape;
     if (!is_valid(s)) return 0;
     uint64_t bytes = saturating_product((uint64_t)s->columns, sizeof(float));
-    bytes = saturating_sum(bytes, (uint64_t)(s->vocabulary + 1) * sizeof(int64_t));
-    bytes = saturating_sum(bytes, (uint64_t)s->rows * sizeof(int32_t));
+    bytes = saturating_sum(bytes, embedding_order_bytes(s));
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
-}
-
-/* Counts go one entry high, so that after the placing, which moves each begin
- * to its token's end, begin[v] is the end of the token before: v's begin. */
-static sorting sort_rows(const embedding_backward_args *a, void *workspace)
-{
-    const embedding_shape *s = &a->shape;
-    sorting w = {.begin = workspace};
-    w.sums = (float *)(w.begin + s->vocabulary + 1);
-    w.order = (int32_t *)(w.sums + s->columns);
-    memset(w.begin, 0, (size_t)(s->vocabulary + 1) * sizeof *w.begin);
-    for (int64_t i = 0; i < s->rows; i++)
-        if (a->tokens[i] + INT64_C(2) <= s->vocabulary) w.begin[a->tokens[i] + 2]++;
-    for (int64_t v = 1; v <= s->vocabulary; v++) w.begin[v] += w.begin[v - 1];
-    for (int64_t i = 0; i < s->rows; i++) w.order[w.begin[a->tokens[i] + 1]++] = (int32_t)i;
-    return w;
 }
 
 /* Where the sums of a table row are taken: in the row itself if that is f32. */
@@ -314,17 +326,18 @@ static int run_sorted(const void *args, void *workspace, void *state, kernel_str
 {
     const embedding_backward_args *a = args;
     const embedding_shape *s = &a->shape;
-    int error = check(s, a->dtype, a->tokens);
+    int error = embedding_check(s, a->dtype, a->tokens);
     (void)state, (void)stream;
     if (error) return error;
-    sorting w = sort_rows(a, workspace);
+    embedding_order o = embedding_order_rows(s, a->tokens, workspace);
+    float *row_sums = (float *)((char *)workspace + embedding_order_bytes(s));
     for (int64_t v = 0; v < s->vocabulary; v++) {
-        float *sums = clear_sums(a, a->dtoken_table, v, w.sums);
-        for (int64_t i = w.begin[v]; i < w.begin[v + 1]; i++) add_row(a, w.order[i], sums);
+        float *sums = clear_sums(a, a->dtoken_table, v, row_sums);
+        for (int64_t i = o.begin[v]; i < o.begin[v + 1]; i++) add_row(a, o.order[i], sums);
         store_sums(a, sums, a->dtoken_table, v);
     }
     for (int64_t p = 0; p < s->context; p++) {
-        float *sums = clear_sums(a, a->dposition_table, p, w.sums);
+        float *sums = clear_sums(a, a->dposition_table, p, row_sums);
         for (int64_t i = p; i < s->rows; i += s->context) add_row(a, i, sums);
         store_sums(a, sums, a->dposition_table, p);
     }
@@ -333,22 +346,30 @@ static int run_sorted(const void *args, void *workspace, void *state, kernel_str
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "element by element", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "naive", .note = "element by element", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_naive},
-    {.name = "vectorized", .note = "row by row, in loops of one dtype", .dtypes = CPU_DTYPES,
+    {.name = "vectorized", .note = "row by row, in loops of one dtype", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_vectorized},
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = embedding_forward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .run = embedding_forward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
     {.name = "scatter", .note = "adds each row to its table row as it comes",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = scatter_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = scatter_workspace,
      .run = run_scatter},
     {.name = "sorted", .note = "counting sort by token, each table row written once",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = sorted_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = sorted_workspace,
      .run = run_sorted},
+    {.name = "simd", .note = "sorted with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = embedding_backward_simd_workspace,
+     .run = embedding_backward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = embedding_backward_threads_workspace,
+     .run = embedding_backward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table embedding_forward_cpu = {forward_rows,

@@ -12,7 +12,8 @@
  */
 #include "embedding.cuh"
 
-static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
+static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                                   KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "a thread an element", .dtypes = FLOATS, .min_compute_capability = 75,

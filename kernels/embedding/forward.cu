@@ -149,9 +149,9 @@ template <typename Variant> int run(const void *args, kernel_stream stream)
     if (!embedding_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return Variant::launch(typed<float>(a), stream);
+    case KERNEL_F16: return Variant::launch(typed<__half>(a), stream);
     case KERNEL_BF16: return Variant::launch(typed<__nv_bfloat16>(a), stream);
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -446,9 +446,9 @@ int embedding_sorted_run(const void *args, void *workspace, void *, kernel_strea
     if (!embedding_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return run<float>(a, workspace, stream);
+    case KERNEL_F16: return run<__half>(a, workspace, stream);
     case KERNEL_BF16: return run<__nv_bfloat16>(a, workspace, stream);
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -319,36 +319,34 @@ static const char *has_no_blas(const void *args)
 
 /* ---- tables --------------------------------------------------------------------- */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "naive", .note = "one dot product per result", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_tiled},
-    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_threads,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = forward_workspace_bytes, .run = run_forward_blas,
      .runs_on = linear_blas_runs_on},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "naive", .note = "one dot product per result", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = backward_workspace_bytes, .run = run_backward_naive},
-    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "tiled", .note = "packed panels, register blocks", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = backward_workspace_bytes, .run = run_backward_tiled},
-    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = backward_workspace_bytes, .run = run_backward_simd,
      .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = backward_workspace_bytes, .run = run_backward_threads,
      .runs_on = simd_runs_on_threads},
-    {.name = "blas", .note = "cblas_sgemm", .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "blas", .note = "cblas_sgemm", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .unsupported = has_no_blas, .workspace_bytes = backward_workspace_bytes,
      .run = run_backward_blas,
      .runs_on = linear_blas_runs_on},

@@ -5,8 +5,12 @@
  *          of many man-years reaches on the same number of threads.
  *
  * The library is loaded when the first variant asks for it, so that nothing else
- * links with it or shares the processor with its threads. GPUBENCH_BLAS names
- * another one than those that are looked for.
+ * links with it. GPUBENCH_BLAS names another one than those that are looked for.
+ *
+ * An OpenBLAS gets no threads of its own: the threads of pool.h call it, each for a
+ * part of the result. Its own would look for work during the next variant's sample,
+ * or, told to sleep at once, cost more to wake than a product of a few hundred rows
+ * takes.
  */
 #ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* setenv */
@@ -36,7 +40,7 @@ typedef void sgemm_64(int order, int a_transposed, int b_transposed, int64_t m, 
 static struct {
     sgemm_32 *narrow; /* one of the two */
     sgemm_64 *wide;
-    void (*set_threads)(int count); /* NULL: it has none to set */
+    int takes_callers; /* from several threads at a time, and has no threads of its own */
     char name[160], missing[160];
 } blas;
 
@@ -84,9 +88,14 @@ static void ask_openblas(void *library, const char *file)
 {
     char *(*config)(void);
     char *(*core)(void);
+    int (*parallel)(void); /* 0: built without locks */
+    void (*set_threads)(int count);
     look_up(library, "openblas_get_config", &config);
     look_up(library, "openblas_get_corename", &core);
-    look_up(library, "openblas_set_num_threads", &blas.set_threads);
+    look_up(library, "openblas_get_parallel", &parallel);
+    look_up(library, "openblas_set_num_threads", &set_threads);
+    if (set_threads) set_threads(1);
+    blas.takes_callers = set_threads && parallel && parallel() != 0;
     if (config && strstr(config(), "USE64BITINT")) {
         look_up(library, "cblas_sgemm", &blas.wide);
         blas.narrow = NULL;
@@ -94,15 +103,14 @@ static void ask_openblas(void *library, const char *file)
     snprintf(blas.name, sizeof blas.name, "%s%s%s", file, core ? " " : "", core ? core() : "");
 }
 
-/* Its threads are to sleep as soon as a product is done: by default they look for
- * more during the next variant's sample. Read when the library is loaded. */
+/* OpenBLAS starts its threads when it is loaded, unless the environment says one. */
 static void *open_library(const char **file)
 {
     static const char *const files[] = {"libopenblas.so.0", "libopenblas64.so.0", "libcblas.so.3",
                                         "libblas.so.3"};
     const char *wanted = getenv("GPUBENCH_BLAS");
     void *library = NULL;
-    setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (wanted) {
         *file = wanted;
         return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
@@ -136,12 +144,17 @@ const char *linear_has_no_blas(void)
     return blas.missing[0] ? blas.missing : NULL;
 }
 
+int linear_blas_threads(void)
+{
+    return linear_has_no_blas() == NULL && blas.takes_callers ? pool_threads() : 1;
+}
+
 /* The text lives until the thread asks again. */
 const char *linear_blas_runs_on(void)
 {
     static _Thread_local char text[192];
     if (linear_has_no_blas()) return NULL;
-    snprintf(text, sizeof text, "%s, %d threads", blas.name, pool_threads());
+    snprintf(text, sizeof text, "%s, %d threads", blas.name, linear_blas_threads());
     return text;
 }
 
@@ -160,16 +173,83 @@ static operand operand_of(linear_matrix x, int64_t rows, int64_t columns, float 
     return o;
 }
 
+static void multiply_alone(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
+                           float *c, float *scratch)
+{
+    sgemm(m, n, k, operand_of(a, m, k, scratch), operand_of(b, k, n, scratch + m * k), c, n);
+}
+
+/* A product whose result falls into parts of [tile_rows, tile_columns]. */
+typedef struct product {
+    int64_t m, n, k, tile_rows, tile_columns, tiles_across;
+    operand a, b;
+    float *c;
+} product;
+
+static int64_t at_most(int64_t value, int64_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+static void multiply_parts(void *context, int worker, int64_t begin, int64_t end)
+{
+    const product *p = context;
+    (void)worker;
+    for (int64_t tile = begin; tile < end; tile++) {
+        int64_t i = tile / p->tiles_across * p->tile_rows;
+        int64_t j = tile % p->tiles_across * p->tile_columns;
+        operand a = p->a, b = p->b;
+        a.data += a.transposed == TRANSPOSED ? i : i * a.ld;
+        b.data += b.transposed == TRANSPOSED ? j * b.ld : j;
+        sgemm(at_most(p->m - i, p->tile_rows), at_most(p->n - j, p->tile_columns), p->k, a, b,
+              p->c + i * p->n + j, p->n);
+    }
+}
+
+/* One of `parts`, rounded up to what a register block of any library divides. */
+static int64_t part_of(int64_t length, int parts)
+{
+    enum { BLOCK = 48 };
+    return ((length + parts - 1) / parts + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+/* One part for each thread, as square as the prime factors of their number let it be:
+ * each packs its lines of both operands for itself. */
+static void divide(product *p, int threads)
+{
+    int down = 1, across = 1;
+    for (int factor = 2; threads > 1; factor++)
+        for (; threads % factor == 0; threads /= factor) {
+            if (p->m / down >= p->n / across)
+                down *= factor;
+            else
+                across *= factor;
+        }
+    p->tile_rows = part_of(p->m, down);
+    p->tile_columns = part_of(p->n, across);
+    p->tiles_across = (p->n + p->tile_columns - 1) / p->tile_columns;
+}
+
 static void multiply_blas(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
                           float *c, float *scratch)
 {
-    if (blas.set_threads) blas.set_threads(pool_threads());
-    sgemm(m, n, k, operand_of(a, m, k, scratch), operand_of(b, k, n, scratch + m * k), c, n);
+    int threads = linear_is_small(m, n, k) ? 1 : linear_blas_threads();
+    product p = {.m = m, .n = n, .k = k, .c = c};
+    p.a = operand_of(a, m, k, scratch);
+    p.b = operand_of(b, k, n, scratch + m * k);
+    divide(&p, threads);
+    pool_for(threads, (m + p.tile_rows - 1) / p.tile_rows * p.tiles_across, 1, multiply_parts, &p);
 }
 
 int linear_is_missing(const linear_way *way)
 {
-    return way == &linear_blas && linear_has_no_blas() != NULL;
+    return (way == &linear_blas || way == &linear_blas_alone) && linear_has_no_blas() != NULL;
+}
+
+static int one_thread(void)
+{
+    return 1;
 }
 
 const linear_way linear_blas = {multiply_blas, pool_threads, 1};
+const linear_way linear_blas_alone = {multiply_alone, one_thread, 1};

@@ -4,6 +4,7 @@
  * 1. separate  cublasGemmEx, then the kernels of epilogue.cu.
  * 2. timed     cublasLtMatmul with the algorithm that tuner.cu chose,
  *              with the epilogue inside or outside.
+ * 3. first     the same with the algorithm that the library proposes first.
  *
  * Teaches what an epilogue saves. Bound by the tensor cores (f32: by the CUDA
  * cores) for large shapes, by launches and the last wave of tiles for small ones.
@@ -225,7 +226,8 @@ int linear_plan_create(cublasHandle_t handle, const linear_problem &problem, lin
         return KERNEL_ERROR_ARGUMENT;
     if (way == LINEAR_SEPARATE) return KERNEL_OK;
     linear_choice best;
-    int error = linear_choose(handle, problem, &best);
+    int error = way == LINEAR_FIRST ? linear_propose_first(handle, problem, &best)
+                                    : linear_choose(handle, problem, &best);
     if (error) return error;
     plan->by_lt = true;
     plan->fused = best.fused;

@@ -3,14 +3,15 @@
  * is done to their results on the way: bias, GELU, their gradients. ffn and
  * block are made of these.
  *
- * A step is one product and its epilogue. It is done in one of two ways:
+ * A step is one product and its epilogue. It is done in one of three ways:
  *
  *   separate  cublasGemmEx with its default algorithm, then kernels of our own
  *             (epilogue.cu);
  *   timed     cublasLtMatmul, with the epilogue fused where the library does
  *             that for the shape and dtype; which of the algorithms that its
  *             heuristic proposes, fused or with our kernels, is found by timing
- *             them when the plan is made, on scratch memory.
+ *             them when the plan is made, on scratch memory;
+ *   first     the same by the heuristic's first proposal, fused where it has one.
  *
  * Layout: rows of tokens, row major; a weight is [out, in], as in PyTorch's
  * Linear. cuBLAS is column major: there a row-major [r, c] matrix is the c x r
@@ -75,7 +76,7 @@ struct linear_plan {
     cublasLtMatmulAlgo_t algorithm;
 };
 
-enum linear_way { LINEAR_SEPARATE, LINEAR_TIMED };
+enum linear_way { LINEAR_SEPARATE, LINEAR_TIMED, LINEAR_FIRST };
 
 /* LINEAR_TIMED, the first time that the process asks for a problem, allocates
  * and frees scratch of the operands' sizes, runs the candidates and

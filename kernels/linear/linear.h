@@ -45,14 +45,20 @@ extern const linear_way linear_naive;   /* one dot product per result */
 extern const linear_way linear_tiled;   /* packed panels, register blocks */
 extern const linear_way linear_simd;    /* the same with this processor's vectors */
 extern const linear_way linear_threads; /* the same on all threads of pool.h */
-extern const linear_way linear_blas;    /* cblas_sgemm */
+extern const linear_way linear_blas;    /* cblas_sgemm, on all threads of pool.h */
+extern const linear_way linear_blas_alone; /* on the calling thread, within a loop of pool.h;
+                                              for linear_blas_threads() callers at a time */
 
 /* For `unsupported` of variants that need linear_blas: why it is not there, or
  * NULL; whether the way is that one and not there. And what its products run on,
  * for tables; NULL where it is not there. */
 const char *linear_has_no_blas(void);
 int linear_is_missing(const linear_way *way);
+int linear_blas_threads(void); /* 1 where the library takes one caller at a time */
 const char *linear_blas_runs_on(void);
+
+/* Whether a product takes so little time that waking another thread for it costs more. */
+int linear_is_small(int64_t m, int64_t n, int64_t k);
 
 /* A row-major, contiguous [rows, columns] matrix, and the same transposed. */
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns);

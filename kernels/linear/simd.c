@@ -54,9 +54,9 @@ static void pack_strip_of(const linear_matrix *x, int64_t first, int64_t count, 
         pack_strip(data, KERNEL_F32, line, 1, count, depth, width, dst);
     else if (x->dtype == KERNEL_F32 && line == 1)
         pack_strip(data, KERNEL_F32, 1, next, count, depth, width, dst);
-    else if (x->dtype != KERNEL_F32 && next == 1)
+    else if (x->dtype == KERNEL_BF16 && next == 1)
         pack_strip(data, KERNEL_BF16, line, 1, count, depth, width, dst);
-    else if (x->dtype != KERNEL_F32 && line == 1)
+    else if (x->dtype == KERNEL_BF16 && line == 1)
         pack_strip(data, KERNEL_BF16, 1, next, count, depth, width, dst);
     else
         pack_strip(data, x->dtype, line, next, count, depth, width, dst);
@@ -122,8 +122,28 @@ static void multiply_range(void *context, int worker, int64_t begin, int64_t end
     }
 }
 
-/* Tiles whose panels fit the second-level cache beside each other. */
-enum { TILE_STRIPS_DOWN = 12, TILE_COLUMNS = 256 };
+int linear_is_small(int64_t m, int64_t n, int64_t k)
+{
+    return (double)m * (double)n * (double)k < 1 << 20; /* some 20 microseconds */
+}
+
+static int64_t tile_count(const product *p)
+{
+    return (p->a.lines + p->tile_rows - 1) / p->tile_rows * p->tiles_across;
+}
+
+/* Tiles whose panels fit the second-level cache beside each other, or smaller ones, so
+ * that threads end together. Where a tile ends makes no difference to a sum. */
+static void divide(product *p, int threads, int64_t strip_rows)
+{
+    enum { MOST_STRIPS = 12, COLUMNS = 256, TILES_OF_THREAD = 4 };
+    p->tile_columns = COLUMNS;
+    p->tiles_across = (p->b.lines + COLUMNS - 1) / COLUMNS;
+    for (int64_t strips = MOST_STRIPS;; strips /= 2) {
+        p->tile_rows = strips * strip_rows;
+        if (strips < 4 || threads == 1 || tile_count(p) >= threads * TILES_OF_THREAD) return;
+    }
+}
 
 static void multiply_on(int threads, int64_t m, int64_t n, int64_t k, linear_matrix a,
                         linear_matrix b, float *c, float *scratch)
@@ -132,11 +152,10 @@ static void multiply_on(int threads, int64_t m, int64_t n, int64_t k, linear_mat
     linear_matrix b_lines = {b.data, b.dtype, b.column_stride, b.row_stride};
     product p = {.a = operand_of(a, m, k, rows, scratch), .c = c};
     p.b = operand_of(b_lines, n, k, columns, scratch + p.a.strips * rows * k);
-    p.tile_rows = TILE_STRIPS_DOWN * rows;
-    p.tile_columns = TILE_COLUMNS;
-    p.tiles_across = (n + p.tile_columns - 1) / p.tile_columns;
+    if (linear_is_small(m, n, k)) threads = 1;
+    divide(&p, threads, rows);
     pool_for(threads, p.a.strips + p.b.strips, 4, pack_range, &p);
-    pool_for(threads, (m + p.tile_rows - 1) / p.tile_rows * p.tiles_across, 1, multiply_range, &p);
+    pool_for(threads, tile_count(&p), 1, multiply_range, &p);
 }
 
 static void multiply_simd(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,

@@ -194,6 +194,31 @@ int choose_by_timing(cublasHandle_t handle, const linear_problem &problem, linea
     return best->milliseconds < INFINITY ? KERNEL_OK : cublas_error(CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
+/* The heuristic looks at pointers' alignment, and reads nothing. */
+int first_of_way(cublasHandle_t handle, const linear_problem &problem, bool fused,
+                 linear_choice *first)
+{
+    cublasLtMatmulHeuristicResult_t results[CANDIDATES];
+    void *aligned = reinterpret_cast<void *>(LINEAR_ALIGNMENT);
+    linear_operands operands = {};
+    linear_plan plan = {};
+    int count = 0;
+    operands.bias = operands.aux = aligned;
+    plan.problem = problem;
+    plan.by_lt = true;
+    plan.fused = fused;
+    int error = linear_describe(&plan);
+    if (!error) error = linear_set_pointers(plan, operands);
+    if (!error) error = propose(reinterpret_cast<cublasLtHandle_t>(handle), plan, results, &count);
+    linear_plan_destroy(&plan);
+    for (int i = 0; i < count && !error; i++)
+        if (results[i].state == CUBLAS_STATUS_SUCCESS) {
+            *first = {0, fused, results[i].algo};
+            return KERNEL_OK;
+        }
+    return error ? error : cublas_error(CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
 /* What was chosen for a problem stays chosen in this process: a block's parts,
  * measured alone, are to run what the whole ran. */
 struct known_choice {
@@ -209,6 +234,15 @@ bool is_same(const linear_problem &a, const linear_problem &b)
 }
 
 } // namespace
+
+int linear_propose_first(cublasHandle_t handle, const linear_problem &problem,
+                         linear_choice *first)
+{
+    bool has_epilogue = problem.epilogue != LINEAR_PLAIN;
+    int error = has_epilogue ? first_of_way(handle, problem, true, first) : KERNEL_OK;
+    if (is_cuda_error(error) || (has_epilogue && !error)) return error;
+    return first_of_way(handle, problem, false, first);
+}
 
 int linear_choose(cublasHandle_t handle, const linear_problem &problem, linear_choice *best)
 {

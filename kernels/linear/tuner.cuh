@@ -20,6 +20,11 @@ struct linear_choice {
  * problem on a device. KERNEL_OK or an error code. */
 int linear_choose(cublasHandle_t handle, const linear_problem &problem, linear_choice *best);
 
+/* The library's first proposal, with the epilogue inside if it has one there; nothing is
+ * timed. */
+int linear_propose_first(cublasHandle_t handle, const linear_problem &problem,
+                         linear_choice *first);
+
 /* The library's descriptors of a plan whose problem, by_lt and fused are set. */
 int linear_describe(linear_plan *plan);
 

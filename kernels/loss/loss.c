@@ -1,6 +1,6 @@
 /*
  * loss.c - cross-entropy on the host: the operation's formulas, the oracles,
- * and three variants.
+ * and its plain variants.
  *
  * 1. naive           The logarithm of the softmax of every row in memory as
  *                    f32, then the loss or the gradient from it: what an
@@ -13,7 +13,8 @@
  * 3. fused_one_pass  Both of a row before the next one: the row comes from
  *                    memory once, its second reading from cache.
  *
- * All are bound by expf: one a logit and pass that needs one. One thread.
+ * All are bound by expf: one a logit and pass that needs one. One thread. simd.c has
+ * the faster ones.
  */
 #include "loss.h"
 
@@ -22,6 +23,8 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/saturating.h"
+#include "../common/simd.h"
+#include "simd.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -112,8 +115,7 @@ void loss_backward_reference(const loss_shape *shape, const float *logits, const
 
 /* ---- what the variants share ------------------------------------------- */
 
-/* 0, or why the arguments cannot be run. */
-static int check(const loss_args *a)
+int loss_check(const loss_args *a)
 {
     if (!is_valid(&a->shape)) return KERNEL_ERROR_ARGUMENT;
     if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
@@ -208,7 +210,7 @@ static void naive_gradients(const loss_args *a, float *log_softmax)
 static int run_naive_forward(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)state, (void)stream;
     if (error) return error;
     log_softmax(a, workspace, a->lse);
@@ -219,7 +221,7 @@ static int run_naive_forward(const void *args, void *workspace, void *state, ker
 static int run_naive_backward(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)state, (void)stream;
     if (error) return error;
     log_softmax(a, workspace, NULL);
@@ -231,7 +233,7 @@ static int run_naive_forward_backward(const void *args, void *workspace, void *s
                                       kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)state, (void)stream;
     if (error) return error;
     log_softmax(a, workspace, a->lse);
@@ -270,7 +272,7 @@ static void gradient_of_row(const loss_args *a, int64_t row, float lse)
 static int run_fused_forward(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)workspace, (void)state, (void)stream;
     for (int64_t row = 0; row < a->shape.rows && !error; row++)
         store_loss(a, row, lse_of_row(a, row));
@@ -280,7 +282,7 @@ static int run_fused_forward(const void *args, void *workspace, void *state, ker
 static int run_fused_backward(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)workspace, (void)state, (void)stream;
     for (int64_t row = 0; row < a->shape.rows && !error; row++)
         gradient_of_row(a, row, a->lse[row]);
@@ -290,7 +292,7 @@ static int run_fused_backward(const void *args, void *workspace, void *state, ke
 static int run_fused_one_pass(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const loss_args *a = args;
-    int error = check(a);
+    int error = loss_check(a);
     (void)workspace, (void)state, (void)stream;
     for (int64_t row = 0; row < a->shape.rows && !error; row++) {
         float lse = lse_of_row(a, row);
@@ -302,29 +304,39 @@ static int run_fused_one_pass(const void *args, void *workspace, void *state, ke
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick by target",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward},
-    {.name = "fused", .note = "online softmax, logits read once", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "online softmax, logits read once", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_fused_forward},
+    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_forward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_forward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "log-softmax in memory, then the gradient", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = naive_workspace, .run = run_naive_backward},
     {.name = "fused", .note = "from the saved lse in one read and one write",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_backward},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_backward},
+    {.name = "simd", .note = "fused with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_backward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_backward_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant forward_backward_rows[] = {
     {.name = "naive", .note = "log-softmax in memory, then a pick, then the gradient",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = naive_workspace,
      .run = run_naive_forward_backward},
     {.name = "fused_one_pass", .note = "loss and gradient of a row while it is in cache",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_fused_one_pass},
+    {.name = "simd", .note = "fused_one_pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_both_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .run = loss_both_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table loss_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

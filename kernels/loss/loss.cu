@@ -20,7 +20,8 @@ static constexpr kernel_variant row(const char *name, const char *note,
                                     workspace_function *workspace_bytes, run_function *run)
 {
     return {.name = name, .note = note,
-            .dtypes = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16),
+            .dtypes = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                      KERNEL_DTYPE_BIT(KERNEL_BF16),
             .min_compute_capability = 75, .deterministic = 1, .workspace_bytes = workspace_bytes,
             .run = run};
 }

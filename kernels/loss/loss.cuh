@@ -84,9 +84,9 @@ template <typename Run> int loss_dispatch(const void *args, Run run)
     if (!loss_is_valid(a.shape)) return KERNEL_ERROR_ARGUMENT;
     switch (a.dtype) {
     case KERNEL_F32: return run(loss_typed<float>(a));
+    case KERNEL_F16: return run(loss_typed<__half>(a));
     case KERNEL_BF16: return run(loss_typed<__nv_bfloat16>(a));
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

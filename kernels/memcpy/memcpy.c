@@ -6,6 +6,7 @@
  *                    for large sizes. Bound by memory bandwidth.
  * 2. loop            a plain loop over 8-byte words: what the compiler's code
  *                    reaches without those.
+ * 3. simd, threads   simd.c: the processor's widest vectors, and all threads.
  */
 #include "memcpy.h"
 
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "../common/saturating.h"
+#include "../common/simd.h"
+#include "simd.h"
 
 enum { ANY_DTYPE = KERNEL_DTYPE_BIT(KERNEL_DTYPE_COUNT) - 1, WORD_BYTES = sizeof(uint64_t) };
 
@@ -116,6 +119,10 @@ static const kernel_variant copy_rows[] = {
      .deterministic = 1, .run = run_memcpy},
     {.name = "loop", .note = "a loop over 8-byte words", .dtypes = ANY_DTYPE,
      .deterministic = 1, .run = run_copy_loop},
+    {.name = "simd", .note = "this processor's vectors", .dtypes = ANY_DTYPE,
+     .deterministic = 1, .run = memcpy_copy_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ANY_DTYPE, .deterministic = 1,
+     .run = memcpy_copy_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant memset_rows[] = {
@@ -123,6 +130,10 @@ static const kernel_variant memset_rows[] = {
      .deterministic = 1, .run = run_memset},
     {.name = "loop", .note = "a loop over 8-byte words", .dtypes = ANY_DTYPE,
      .deterministic = 1, .run = run_set_loop},
+    {.name = "simd", .note = "this processor's vectors", .dtypes = ANY_DTYPE,
+     .deterministic = 1, .run = memcpy_set_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ANY_DTYPE, .deterministic = 1,
+     .run = memcpy_set_run_threads, .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table memcpy_copy_cpu = {copy_rows, sizeof copy_rows / sizeof *copy_rows};

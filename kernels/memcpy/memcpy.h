@@ -116,8 +116,8 @@ typedef struct memcpy_peer {
 
 extern const kernel_table memcpy_peer_cuda, memcpy_staged_cuda;
 
-/* Host: rows `memcpy` and `loop`, `memset` and `loop`: the C library's
- * against a plain loop over 8-byte words. */
+/* Host: rows `memcpy` or `memset`, `loop`, `simd` and `threads`: the C library's,
+ * a plain loop over 8-byte words, the processor's vectors, and all its threads. */
 extern const kernel_table memcpy_copy_cpu;
 extern const kernel_table memcpy_memset_cpu;
 

@@ -57,12 +57,15 @@ static safetensors_tensor *entries_of(const model_shape *shape, kernel_dtype dty
     return entries;
 }
 
+/* path NULL: to a file without a name. */
 static int write_and_free(const char *path, safetensors_tensor *entries, int64_t count,
                           char reason[SAFETENSORS_REASON])
 {
     int code = -1;
-    snprintf(reason, SAFETENSORS_REASON, "'%.300s': out of host memory", path);
-    if (entries) code = safetensors_write(path, entries, (size_t)count, reason);
+    snprintf(reason, SAFETENSORS_REASON, "'%.300s': out of host memory", path ? path : "");
+    if (entries)
+        code = path ? safetensors_write(path, entries, (size_t)count, reason)
+                    : safetensors_write_scratch(entries, (size_t)count, reason);
     free(entries);
     return code;
 }
@@ -71,6 +74,13 @@ int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dt
                            const void *values, char reason[SAFETENSORS_REASON])
 {
     return write_and_free(path, entries_of(shape, dtype, values, 0), model_tensor_count(shape),
+                          reason);
+}
+
+int model_checkpoint_write_scratch(const model_shape *shape, kernel_dtype dtype,
+                                   const void *values, char reason[SAFETENSORS_REASON])
+{
+    return write_and_free(NULL, entries_of(shape, dtype, values, 0), model_tensor_count(shape),
                           reason);
 }
 

@@ -22,6 +22,10 @@ const char *model_checkpoint_dtype(kernel_dtype dtype);
 int model_checkpoint_write(const char *path, const model_shape *shape, kernel_dtype dtype,
                            const void *values, char reason[SAFETENSORS_REASON]);
 
+/* The same into a file that nobody finds afterwards: safetensors_write_scratch. */
+int model_checkpoint_write_scratch(const model_shape *shape, kernel_dtype dtype,
+                                   const void *values, char reason[SAFETENSORS_REASON]);
+
 /* What a step leaves, in host memory: int32 [batch, tokens], one f32, and the gradients
  * as MODEL_GRADIENTS is laid out. */
 typedef struct model_outcome {

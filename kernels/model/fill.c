@@ -98,6 +98,16 @@ static int fill_mask(const model_args *a, const model_plan *plan, model_fill_fun
                 s->table_rows - s->vocabulary, MODEL_MASKED, 0, 0);
 }
 
+/* All its numbers are 0, whose bits an f32's are too, but for the scale. */
+static int fill_scaler(const model_args *a, const model_plan *plan, model_fill_function *fill)
+{
+    optimizer_scaler *scaler = model_memory(a, plan, MODEL_SCALER);
+    int error = fill_constant(a, plan, fill, MODEL_SCALER, KERNEL_F32, 0);
+    if (!scaler || error) return error;
+    error = fill(&scaler->scale, KERNEL_F32, 1, a->scaling.initial, 0, 0);
+    return error ? error : fill(&scaler->used, KERNEL_F32, 1, a->scaling.initial, 0, 0);
+}
+
 int model_fill(const model_args *a, model_fill_function *fill, uint64_t seed)
 {
     model_plan plan = model_plan_of(a);
@@ -106,6 +116,7 @@ int model_fill(const model_args *a, model_fill_function *fill, uint64_t seed)
     if (!error) error = fill_constant(a, &plan, fill, MODEL_ROW_WEIGHTS, KERNEL_F32, each);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_FIRST, KERNEL_F32, 0);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_SECOND, KERNEL_F32, 0);
+    if (!error) error = fill_scaler(a, &plan, fill);
     if (!error) error = fill_parameters(a, &plan, fill, seed, MODEL_VALUES);
     return error ? error : fill_parameters(a, &plan, fill, seed, MODEL_MASTER);
 }

@@ -112,7 +112,8 @@ int run(const void *args, void *workspace, void *state, kernel_stream stream)
 kernel_variant model_norm_to_host_row()
 {
     return {.name = "to_host", .note = "each tensor's norm copied to the host, which waits",
-            .dtypes = MODEL_HABIT_DTYPES, .min_compute_capability = 75,
+            .dtypes = MODEL_HABIT_DTYPES & ~KERNEL_DTYPE_BIT(KERNEL_F16), /* no loss scale */
+            .min_compute_capability = 75,
             .unsupported = model_unsupported_cuda, .workspace_bytes = workspace_bytes,
             .prepare = prepare, .release = release, .run = run};
 }

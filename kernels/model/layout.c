@@ -137,7 +137,7 @@ model_category model_category_of(model_buffer buffer)
     if (buffer <= MODEL_ROW_WEIGHTS) return MODEL_OF_INPUTS;
     if (buffer == MODEL_VALUES) return MODEL_OF_PARAMETERS;
     if (buffer == MODEL_GRADIENTS) return MODEL_OF_GRADIENTS;
-    if (buffer <= MODEL_SECOND) return MODEL_OF_OPTIMIZER;
+    if (buffer <= MODEL_SCALER) return MODEL_OF_OPTIMIZER;
     return buffer <= MODEL_RESULTS ? MODEL_OF_ACTIVATIONS : MODEL_OF_ACTIVATION_GRADIENTS;
 }
 
@@ -178,6 +178,11 @@ static int has_backward(const model_args *a)
     return a->keeps || (a->phases & (MODEL_BACKWARD | MODEL_UPDATE));
 }
 
+int model_scales_loss(const model_args *a)
+{
+    return a->dtype == KERNEL_F16 && has_backward(a);
+}
+
 /* Of a whole kept pass, `all`; else what is used in turn. */
 static uint64_t turns(const model_args *a, int64_t all, int64_t in_turn)
 {
@@ -200,6 +205,7 @@ static void size_buffers(const model_args *a, model_plan *p)
     bytes[MODEL_GRADIENTS] = trains ? bytes[MODEL_VALUES] : 0;
     bytes[MODEL_MASTER] = trains && element < sizeof(float) ? floats : 0;
     bytes[MODEL_FIRST] = bytes[MODEL_SECOND] = trains ? floats : 0;
+    bytes[MODEL_SCALER] = model_scales_loss(a) ? sizeof(optimizer_scaler) : 0;
     bytes[MODEL_STREAM] = saturating_product(row, turns(a, s->layers + 1, 2));
     bytes[MODEL_FINAL] = row;
     bytes[MODEL_FINAL_MEAN] = bytes[MODEL_FINAL_RSTD] = bytes[MODEL_LOSSES] = 4 * n;

@@ -25,10 +25,10 @@ static const model_way_cpu unfused_way = {&part_unfused_cpu, "naive", "scatter",
                                       "naive",           "per_tensor", "per_tensor"};
 const model_way_cpu model_best_way_cpu = {&part_best_cpu, "vectorized", "sorted", "fused",
                                           "fused_one_pass", "fused", "fused"};
-static const model_way_cpu simd_way = {&part_simd_cpu, "vectorized", "sorted", "fused",
-                                   "fused_one_pass", "fused", "fused"};
-static const model_way_cpu threads_way = {&part_threads_cpu, "vectorized", "sorted", "fused",
-                                      "fused_one_pass", "fused", "fused"};
+static const model_way_cpu simd_way = {&part_simd_cpu, "simd", "simd", "simd", "simd", "simd",
+                                       "simd"};
+static const model_way_cpu threads_way = {&part_threads_cpu, "threads", "threads", "threads",
+                                          "threads", "threads", "threads"};
 
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
@@ -47,6 +47,8 @@ static const kernel_variant *variant_of(const model_op *op, const model_way_cpu 
     case MODEL_OP_LOSS: return kernel_find(&loss_forward_cpu, way->loss);
     case MODEL_OP_LOSS_GRADIENT:
         return kernel_find(&loss_forward_backward_cpu, way->loss_gradient);
+    case MODEL_OP_SCALE_LOSS: return &optimizer_scale_loss_cpu.rows[0];
+    case MODEL_OP_UNSCALE: return &optimizer_unscale_cpu.rows[0];
     case MODEL_OP_CLIP: return kernel_find(&optimizer_clip_norm_cpu, way->clip);
     case MODEL_OP_ADAMW: return kernel_find(&optimizer_adamw_cpu, way->adamw);
     case MODEL_OP_PART:
@@ -178,25 +180,23 @@ static int run_threads(const void *args, void *workspace, void *state, kernel_st
     return model_run_cpu(args, &threads_way, workspace, state);
 }
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 /* Not deterministic: a step changes what it starts from. */
 static const kernel_variant rows[] = {
-    {.name = "unfused", .note = "the simplest of every operation", .dtypes = CPU_DTYPES,
+    {.name = "unfused", .note = "the simplest of every operation", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = unfused_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_unfused},
-    {.name = "best", .note = "the best of every operation", .dtypes = CPU_DTYPES,
+    {.name = "best", .note = "the best of every operation", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
-    {.name = "simd", .note = "best with this processor's vectors", .dtypes = CPU_DTYPES,
+    {.name = "simd", .note = "best with this processor's vectors", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = simd_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_simd, .runs_on = simd_runs_on},
-    {.name = "threads", .note = "simd on all threads", .dtypes = CPU_DTYPES,
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES,
      .workspace_bytes = threads_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_threads,
      .runs_on = simd_runs_on_threads},
     {.name = "recompute", .note = "best, blocks run forward again in the backward pass",
-     .dtypes = CPU_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
+     .dtypes = ELEMENT_DTYPES, .workspace_bytes = best_workspace, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = run_best},
 };
 

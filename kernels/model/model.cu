@@ -41,7 +41,7 @@ model_way_cuda unfused_ops()
             .loss = {"naive"},
             .loss_gradient = {"naive"},
             .clip = {"per_tensor"},
-            .adamw = {"per_tensor"}};
+            .adamw = {"per_tensor", "fused_per_tensor"}};
 }
 
 struct unfused_way {
@@ -68,6 +68,8 @@ const kernel_variant *variant_of(const model_op &op, const model_way_cuda &way)
     case MODEL_OP_LOSS: return find(loss_forward_cuda, way.loss, op.as.loss.dtype);
     case MODEL_OP_LOSS_GRADIENT:
         return find(loss_forward_backward_cuda, way.loss_gradient, op.as.loss.dtype);
+    case MODEL_OP_SCALE_LOSS: return &optimizer_scale_loss_cuda.rows[0];
+    case MODEL_OP_UNSCALE: return &optimizer_unscale_cuda.rows[0];
     case MODEL_OP_CLIP: return find(optimizer_clip_norm_cuda, way.clip, op.as.clip.dtype);
     case MODEL_OP_ADAMW: return find(optimizer_adamw_cuda, way.adamw, op.as.adamw.dtype);
     case MODEL_OP_PART:
@@ -162,18 +164,36 @@ int warm_up_adamw(const model_op &op, kernel_stream stream)
     optimizer_tensor tensor = {.count = 1};
     void *state = nullptr, *memory = nullptr;
     const kernel_variant *variant = variant_of(op, model_best_cuda());
-    int error = cudaMalloc(&memory, 5 * 16);
+    constexpr size_t BYTES = 5 * 16 + sizeof(optimizer_scaler);
+    int error = cudaMalloc(&memory, BYTES);
     float *cells = static_cast<float *>(memory);
-    if (!error) error = cudaMemsetAsync(memory, 0, 5 * 16, stream);
+    if (!error) error = cudaMemsetAsync(memory, 0, BYTES, stream);
     tensor.parameter = cells, tensor.gradient = cells + 4;
     if (args.dtype != KERNEL_F32) tensor.master = cells + 8;
     tensor.first = cells + 12, tensor.second = cells + 16;
     args.list = {&tensor, 1};
     args.gradient_scale = nullptr;
+    if (args.scaler) args.scaler = reinterpret_cast<optimizer_scaler *>(cells + 20);
     if (!error && variant->prepare) error = variant->prepare(&args, &state);
     if (!error) error = variant->run(&args, nullptr, state, stream);
     if (!error) error = cudaStreamSynchronize(stream);
     if (state) variant->release(state);
+    cudaFree(memory);
+    return error;
+}
+
+/* The same of a loss scale, which counts no step. */
+int warm_up_unscale(const model_op &op, kernel_stream stream)
+{
+    optimizer_unscale_args args = op.as.unscale;
+    void *memory = nullptr;
+    int error = cudaMalloc(&memory, 16 + sizeof(optimizer_scaler));
+    float *cells = static_cast<float *>(memory);
+    if (!error) error = cudaMemsetAsync(memory, 0, 16 + sizeof(optimizer_scaler), stream);
+    args.norm = cells, args.gradient_scale = cells + 1;
+    args.scaler = reinterpret_cast<optimizer_scaler *>(cells + 4);
+    if (!error) error = variant_of(op, model_best_cuda())->run(&args, nullptr, nullptr, stream);
+    if (!error) error = cudaStreamSynchronize(stream);
     cudaFree(memory);
     return error;
 }
@@ -183,10 +203,12 @@ int warm_up(const graph_state &g, kernel_stream stream)
 {
     const model_state &s = *static_cast<const model_state *>(g.ops);
     int error = KERNEL_OK;
-    for (int64_t i = 0; i < s.ops.count && !error; i++)
-        error = s.ops.list[i].kind == MODEL_OP_ADAMW
-                    ? warm_up_adamw(s.ops.list[i], stream)
-                    : run_op(s, s.ops.list[i], g.workspace, stream);
+    for (int64_t i = 0; i < s.ops.count && !error; i++) {
+        const model_op &op = s.ops.list[i];
+        error = op.kind == MODEL_OP_ADAMW     ? warm_up_adamw(op, stream)
+                : op.kind == MODEL_OP_UNSCALE ? warm_up_unscale(op, stream)
+                                              : run_op(s, op, g.workspace, stream);
+    }
     return error;
 }
 
@@ -219,7 +241,7 @@ int run_graph(const void *args, void *, void *state, kernel_stream stream)
 /* ---- the table ---------------------------------------------------------------------------- */
 
 constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_TF32) |
-                            KERNEL_DTYPE_BIT(KERNEL_BF16);
+                            KERNEL_DTYPE_BIT(KERNEL_F16) | KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 /* Not deterministic: a step changes what it starts from. */
 const kernel_variant ROWS[] = {

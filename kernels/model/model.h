@@ -113,7 +113,8 @@ typedef struct model_watch {
 /* memory: model_plan.total bytes, aligned to 512, whose parameters, state, inputs
  * and constants are there. keeps: a backward pass will follow or follows.
  * recomputes: of a kept pass only the blocks' inputs are, and backward runs each
- * block forward again. dtype f32, tf32 or bf16; bf16 has f32 master weights. */
+ * block forward again. dtype f32, tf32, f16 or bf16; the halves have f32 master weights,
+ * and f16 a dynamic loss scale. */
 typedef struct model_args {
     model_shape shape;
     kernel_dtype dtype;
@@ -124,6 +125,9 @@ typedef struct model_args {
     void *memory;
     optimizer_adamw settings;
     float max_norm; /* of the gradients, beyond which they are scaled down */
+    optimizer_scaling scaling; /* of f16's loss */
+    const float *mask; /* of attention (attention.h), or NULL: what is causal is by index */
+    const struct model_habit *habit; /* that is measured, or NULL */
     const model_watch *watch; /* or NULL */
 } model_args;
 
@@ -133,12 +137,14 @@ typedef enum model_buffer {
     MODEL_TOKENS,      /* int32 [rows] */
     MODEL_TARGETS,     /* int32 [rows] */
     MODEL_MASK,        /* [table_rows]: 0, and MODEL_MASKED behind the vocabulary */
-    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / rows */
+    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / rows, of f16
+                          times the loss scale */
     MODEL_VALUES,      /* [model_tensor_offset]: the parameters */
     MODEL_GRADIENTS,   /* theirs */
-    MODEL_MASTER,      /* f32, of bf16 parameters */
+    MODEL_MASTER,      /* f32, of f16 and bf16 parameters */
     MODEL_FIRST,       /* AdamW's moments, f32 */
     MODEL_SECOND,
+    MODEL_SCALER, /* an optimizer_scaler, of f16 */
     MODEL_STREAM, /* x_0 to x_layers, or two of them in turn */
     MODEL_BLOCKS, /* activations of each layer, or of one */
     MODEL_FINAL,  /* what the final norm gives: [rows, width] */
@@ -193,6 +199,9 @@ void *model_memory(const model_args *args, const model_plan *plan, model_buffer 
 void *model_tensor_memory(const model_args *args, const model_plan *plan, model_buffer buffer,
                           int64_t index);
 
+/* Whether there is a loss scale: of f16, where a backward pass follows. */
+int model_scales_loss(const model_args *args);
+
 /* f32 for tf32: how elements are stored. */
 kernel_dtype model_storage(kernel_dtype dtype);
 
@@ -204,7 +213,7 @@ typedef int model_fill_function(void *data, kernel_dtype dtype, int64_t count, f
  * 0.02 times normal numbers, of the layers that end a residual branch divided by
  * sqrt(2 layers), norms' weights around 1 (Radford et al., 2019, section 2.3); here
  * biases too, so that one that is forgotten shows. Rows that pad the table
- * are 0. bf16 parameters are their master weights rounded. 0 or what fill gave. */
+ * are 0. Narrow parameters are their master weights rounded. 0 or what fill gave. */
 int model_fill(const model_args *args, model_fill_function *fill, uint64_t seed);
 
 /* ---- ops --------------------------------------------------------------------------- */
@@ -216,7 +225,9 @@ typedef enum model_op_kind {
     MODEL_OP_LOSS,          /* loss.h's forward */
     MODEL_OP_LOSS_GRADIENT, /* its forward_backward */
     MODEL_OP_MEAN,
+    MODEL_OP_SCALE_LOSS, /* of f16, before the loss */
     MODEL_OP_CLIP,
+    MODEL_OP_UNSCALE, /* of f16, after the norm */
     MODEL_OP_ADAMW
 } model_op_kind;
 
@@ -241,12 +252,14 @@ typedef struct model_op {
         embedding_backward_args embedding_gradient;
         loss_args loss;
         model_mean mean;
+        optimizer_scale_loss_args scale_loss;
         optimizer_clip_args clip;
+        optimizer_unscale_args unscale;
         optimizer_adamw_args adamw;
     } as;
 } model_op;
 
-enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 11 };
+enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 13 };
 
 typedef struct model_ops {
     model_op *list;
@@ -298,7 +311,8 @@ int model_reference(const model_shape *shape, const float *const *parameters,
 
 /* ---- variants ---------------------------------------------------------------------- */
 
-/* adapts: 0 for variant `unfused` and for attention `naive` and `tiled`, 1 for the others. */
+/* adapts: 0 for variant `unfused`, for attention `naive` and `tiled` and for the
+ * habit `mask`, 1 for the others. */
 block_layout model_layout_cpu(const model_shape *shape, kernel_dtype dtype, int adapts);
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts);
 
@@ -309,17 +323,21 @@ extern const kernel_table model_cpu;
 extern const kernel_table model_cuda;
 
 /* What a habit costs: variants of a whole step (MODEL_STEP, all components) that leave
- * the same behind and differ in the habit. Each run is `steps` steps. */
+ * the same behind and differ in the habit, the better one last. Their args name the habit.
+ * Each run is `steps` steps. */
 typedef struct model_habit {
-    const char *name;
+    const char *name, *why; /* a sentence: habit_why.h */
     int steps;
+    int batch_ms; /* of a loader: how long it takes for a batch; else 0 */
     kernel_table table;
+    double (*idle_us)(const void *state); /* of the last run, a step: how long the device had
+                                             no input; NULL: not known */
 } model_habit;
 
-enum { MODEL_HABITS_CPU = 3, MODEL_HABITS_CUDA = 6 };
+enum { MODEL_MOST_HABITS = 32 };
 
-extern const model_habit model_habits_cpu[MODEL_HABITS_CPU];
-extern const model_habit model_habits_cuda[MODEL_HABITS_CUDA];
+extern const model_habit model_habits_cpu[], model_habits_cuda[];
+extern const int model_habits_cpu_count, model_habits_cuda_count;
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,9 @@ enum {
     TOOL_LOSS,
     TOOL_MEAN,
     TOOL_CLIP,
-    TOOL_ADAMW
+    TOOL_ADAMW,
+    TOOL_SCALE_LOSS,
+    TOOL_UNSCALE
 };
 
 typedef struct builder {
@@ -139,8 +141,9 @@ static void add_block(const builder *b, int64_t layer, int again)
     for (int i = 0; i < BLOCK_FORWARD_PARTS; i++) {
         if (leaves_out(b, block_forward_rows[i].kind)) continue;
         if (again && i == BLOCK_FORWARD_DOWN) continue;
-        add_part(b, block_forward_describe(&a, i, &b->args->layout),
-                 again ? MODEL_BACKWARD : MODEL_FORWARD, i, layer, again);
+        part_args part = block_forward_describe(&a, i, &b->args->layout);
+        if (part.kind == PART_ATTENTION) part.as.attention.mask = b->args->mask;
+        add_part(b, part, again ? MODEL_BACKWARD : MODEL_FORWARD, i, layer, again);
     }
 }
 
@@ -260,6 +263,17 @@ static void add_head_weight_gradient(const builder *b)
     add_part(b, part, MODEL_BACKWARD, TOOL_HEAD_WEIGHT, -1, 0);
 }
 
+/* The scale may have changed since the step before. */
+static void add_scale_loss(const builder *b)
+{
+    model_op op = {.kind = MODEL_OP_SCALE_LOSS, .component = MODEL_CROSS_ENTROPY,
+                   .phase = MODEL_LOSS, .layer = -1, .tool = TOOL_SCALE_LOSS};
+    op.as.scale_loss = (optimizer_scale_loss_args){.scaler = memory(b, MODEL_SCALER),
+                                                   .count = model_rows(b->shape),
+                                                   .weights = memory(b, MODEL_ROW_WEIGHTS)};
+    if (model_scales_loss(b->args)) add(b, op);
+}
+
 static void add_loss(const builder *b)
 {
     float *results = memory(b, MODEL_RESULTS);
@@ -294,11 +308,26 @@ static optimizer_tensor tensor_at(const builder *b, int64_t index)
         .second = model_tensor_memory(b->args, &b->plan, MODEL_SECOND, index)};
 }
 
+static void add_unscale(const builder *b, float *norm, float *scale)
+{
+    model_op op = {.kind = MODEL_OP_UNSCALE, .component = MODEL_CLIP, .phase = MODEL_UPDATE,
+                   .layer = -1, .tool = TOOL_UNSCALE};
+    op.as.unscale = (optimizer_unscale_args){.rule = b->args->scaling,
+                                             .beta1 = b->args->settings.beta1,
+                                             .beta2 = b->args->settings.beta2,
+                                             .max_norm = b->args->max_norm,
+                                             .norm = norm,
+                                             .gradient_scale = scale,
+                                             .scaler = memory(b, MODEL_SCALER)};
+    if (model_scales_loss(b->args)) add(b, op);
+}
+
 static void add_update(const builder *b)
 {
     optimizer_list list = {b->ops->tensors, model_tensor_count(b->shape)};
     float *results = memory(b, MODEL_RESULTS);
     float *scale = results ? results + MODEL_RESULT_SCALE : NULL;
+    float *norm = results ? results + MODEL_RESULT_NORM : NULL;
     model_op clip = {.kind = MODEL_OP_CLIP, .component = MODEL_CLIP, .phase = MODEL_UPDATE,
                      .layer = -1, .tool = TOOL_CLIP};
     model_op adamw = {.kind = MODEL_OP_ADAMW, .component = MODEL_ADAMW, .phase = MODEL_UPDATE,
@@ -306,12 +335,13 @@ static void add_update(const builder *b)
     for (int64_t i = 0; i < list.count; i++) b->ops->tensors[i] = tensor_at(b, i);
     clip.as.clip = (optimizer_clip_args){.list = list, .dtype = b->stored,
                                          .max_norm = b->args->max_norm,
-                                         .norm = results ? results + MODEL_RESULT_NORM : NULL,
-                                         .scale = scale};
+                                         .norm = norm, .scale = scale};
     adamw.as.adamw = (optimizer_adamw_args){.list = list, .dtype = b->stored,
                                             .settings = b->args->settings,
-                                            .gradient_scale = scale};
+                                            .gradient_scale = scale,
+                                            .scaler = memory(b, MODEL_SCALER)};
     add(b, clip);
+    add_unscale(b, norm, scale);
     add(b, adamw);
 }
 
@@ -355,6 +385,7 @@ int model_ops_create(const model_args *args, model_ops *ops)
     }
     b.plan = model_plan_of(args);
     add_forward(&b);
+    add_scale_loss(&b);
     add_loss(&b);
     add_backward(&b);
     add_update(&b);
@@ -397,7 +428,8 @@ const char *model_op_name(const model_op *op)
 {
     static const char *const names[] = {"embedding", "embedding_gradient", "final_norm",
                                         "final_norm_gradient", "head", "head_input",
-                                        "head_weight", "loss", "mean", "clip", "adamw"};
+                                        "head_weight", "loss", "mean", "clip", "adamw",
+                                        "scale_loss", "unscale"};
     if (op->tool < BLOCK_FORWARD_PARTS) return block_forward_part_name(op->tool);
     if (op->tool < TOOL_EMBEDDING) return block_backward_part_name(op->tool - TOOL_BACKWARD_PARTS);
     return names[op->tool - TOOL_EMBEDDING];

@@ -127,8 +127,10 @@ template <typename T> int norm_naive_backward(const norm_backward_rows<T> &r, ke
 }
 
 template int norm_naive_forward(const norm_forward_rows<float> &, kernel_stream);
+template int norm_naive_forward(const norm_forward_rows<__half> &, kernel_stream);
 template int norm_naive_forward(const norm_forward_rows<__nv_bfloat16> &, kernel_stream);
 template int norm_naive_backward(const norm_backward_rows<float> &, kernel_stream);
+template int norm_naive_backward(const norm_backward_rows<__half> &, kernel_stream);
 template int norm_naive_backward(const norm_backward_rows<__nv_bfloat16> &, kernel_stream);
 
 int norm_naive_forward_run(const void *args, void *, void *, kernel_stream stream)

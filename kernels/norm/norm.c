@@ -1,6 +1,6 @@
 /*
  * norm.c - norms on the host: the operation's formulas, the oracles, and two
- * variants.
+ * plain variants.
  *
  * 1. naive       Element by element as the formulas read: a pass over the row
  *                for each sum and one to write; weight and bias gradients a
@@ -12,7 +12,7 @@
  *                makes vectors of; weight and bias gradients grow row by row.
  *                Bound by memory for rows that no cache holds.
  *
- * One thread.
+ * One thread. simd.c has the faster ones.
  */
 #include "norm.h"
 
@@ -22,6 +22,8 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/saturating.h"
+#include "../common/simd.h"
+#include "simd.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -454,21 +456,31 @@ static int run_vectorized_backward(const void *args, void *workspace, void *stat
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "three passes, an element at a time", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "three passes, an element at a time", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_naive_forward},
-    {.name = "vectorized", .note = "a row in cache, sums in vectors", .dtypes = CPU_DTYPES,
+    {.name = "vectorized", .note = "a row in cache, sums in vectors", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = forward_workspace, .run = run_vectorized_forward},
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = norm_forward_simd_workspace,
+     .run = norm_forward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = norm_forward_threads_workspace, .run = norm_forward_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant backward_rows[] = {
     {.name = "naive", .note = "rows for dx, then columns for dweight and dbias",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .run = run_naive_backward},
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .run = run_naive_backward},
     {.name = "vectorized", .note = "one pass, dweight and dbias grow row by row",
-     .dtypes = CPU_DTYPES, .deterministic = 1, .workspace_bytes = backward_workspace,
+     .dtypes = ELEMENT_DTYPES, .deterministic = 1, .workspace_bytes = backward_workspace,
      .run = run_vectorized_backward},
+    {.name = "simd", .note = "vectorized with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = norm_backward_simd_workspace,
+     .run = norm_backward_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = norm_backward_threads_workspace, .run = norm_backward_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table norm_forward_cpu = {forward_rows, sizeof forward_rows / sizeof *forward_rows};

@@ -10,7 +10,8 @@
  */
 #include "norm.cuh"
 
-static constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
+static constexpr unsigned DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                                   KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 static const kernel_variant forward_rows[] = {
     {.name = "naive", .note = "a block a row, three passes, an element an access", .dtypes = DTYPES,

@@ -79,9 +79,9 @@ template <typename Args, typename Run> int norm_dispatch(const Args &args, Run r
     if (!norm_is_valid(args.shape)) return KERNEL_ERROR_ARGUMENT;
     switch (args.dtype) {
     case KERNEL_F32: return run(norm_typed<float>(args));
+    case KERNEL_F16: return run(norm_typed<__half>(args));
     case KERNEL_BF16: return run(norm_typed<__nv_bfloat16>(args));
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -482,9 +482,9 @@ size_t norm_vectorized_backward_workspace_bytes(const void *args)
     if (!norm_is_valid(a.shape)) return 0;
     switch (a.dtype) {
     case KERNEL_F32: return partial_bytes(norm_typed<float>(a));
+    case KERNEL_F16: return partial_bytes(norm_typed<__half>(a));
     case KERNEL_BF16: return partial_bytes(norm_typed<__nv_bfloat16>(a));
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return 0;

@@ -11,7 +11,7 @@
  *                      slice beside 229,376 of AdamW). No tail between tensors.
  *
  * Both are bound by memory: 28 bytes a parameter (AdamW) or 20 (SGD), read and
- * written in equal parts. A thread moves 16 bytes an access (8 of bf16) and
+ * written in equal parts. A thread moves 16 bytes an access (8 of bf16 and f16) and
  * issues the loads of two accesses of each array, eight in all, before the
  * first result; a block's four such rounds and four blocks a multiprocessor
  * keep about 128 KiB in flight there.
@@ -30,6 +30,8 @@ struct adamw_rule {
     static constexpr bool HAS_SECOND = true;
     optimizer_adamw_factors f;
 
+    __device__ __forceinline__ bool begin() { return true; }
+
     __device__ __forceinline__ void operator()(float g, float &value, float &first,
                                                float &second) const
     {
@@ -39,9 +41,24 @@ struct adamw_rule {
     }
 };
 
+/* By what a loss scale's state says, which only the device knows. f.rate is the learning
+ * rate. A rule of its own, so that the others need not ask. */
+struct adamw_scaled_rule : adamw_rule {
+    const optimizer_scaler *scaler;
+
+    __device__ __forceinline__ bool begin()
+    {
+        f.rate *= scaler->correction1;
+        f.root = scaler->correction2;
+        return !scaler->skips;
+    }
+};
+
 struct sgd_rule {
     static constexpr bool HAS_SECOND = false;
     optimizer_sgd s;
+
+    __device__ __forceinline__ bool begin() { return true; }
 
     __device__ __forceinline__ void operator()(float g, float &value, float &first, float &) const
     {
@@ -70,7 +87,8 @@ __device__ __forceinline__ float *value_of(const optimizer_tensor &t, float)
     return static_cast<float *>(t.parameter);
 }
 
-__device__ __forceinline__ float *value_of(const optimizer_tensor &t, __nv_bfloat16)
+template <typename T>
+__device__ __forceinline__ float *value_of(const optimizer_tensor &t, T)
 {
     return t.master;
 }
@@ -104,9 +122,8 @@ template <int N> __device__ __forceinline__ void store_parameter(float *, int, c
 {
 }
 
-template <int N>
-__device__ __forceinline__ void store_parameter(__nv_bfloat16 *parameter, int index,
-                                                const float (&values)[N])
+template <int N, typename T>
+__device__ __forceinline__ void store_parameter(T *parameter, int index, const float (&values)[N])
 {
     store<N>(parameter, index, values);
 }
@@ -171,6 +188,7 @@ template <typename T, typename Rule>
 __global__ void __launch_bounds__(OPTIMIZER_THREADS, BLOCKS_PER_SM)
 tensor_kernel(optimizer_tensor t, int head, const float *gradient_scale, Rule rule)
 {
+    if (!rule.begin()) return;
     update_slice<T>(optimizer_slice_at(t, sizeof(T), head, blockIdx.x), gradient_scale, rule);
 }
 
@@ -178,6 +196,7 @@ template <typename T, typename Rule>
 __global__ void __launch_bounds__(OPTIMIZER_THREADS, BLOCKS_PER_SM)
 table_kernel(const optimizer_tensor *slices, const float *gradient_scale, Rule rule)
 {
+    if (!rule.begin()) return;
     update_slice<T>(slices[blockIdx.x], gradient_scale, rule);
 }
 
@@ -204,23 +223,30 @@ int launch_table(const optimizer_table &table, const float *gradient_scale, cons
     return cudaGetLastError();
 }
 
-adamw_rule rule_of(const optimizer_adamw_args &a)
+/* use(rule) of what the arguments ask for. */
+template <typename Use> int with_rule(const optimizer_adamw_args &a, Use use)
 {
-    return {optimizer_factors_of(a.settings)};
+    adamw_rule plain = {optimizer_factors_of(a.settings)};
+    if (!a.scaler) return use(plain);
+    adamw_scaled_rule scaled = {plain, a.scaler};
+    scaled.f.rate = a.settings.learning_rate;
+    return use(scaled);
 }
 
-sgd_rule rule_of(const optimizer_sgd_args &a)
+template <typename Use> int with_rule(const optimizer_sgd_args &a, Use use)
 {
-    return {a.settings};
+    return use(sgd_rule{a.settings});
 }
 
 struct fused_per_tensor {
     template <typename T, typename Args> static int run(const Args &a, kernel_stream stream)
     {
-        int error = KERNEL_OK;
-        for (int64_t i = 0; i < a.list.count && !error; i++)
-            error = launch_tensor<T>(a.list.tensors[i], a.gradient_scale, rule_of(a), stream);
-        return error;
+        return with_rule(a, [&](const auto &rule) {
+            int error = KERNEL_OK;
+            for (int64_t i = 0; i < a.list.count && !error; i++)
+                error = launch_tensor<T>(a.list.tensors[i], a.gradient_scale, rule, stream);
+            return error;
+        });
     }
 };
 
@@ -228,7 +254,9 @@ struct multi_tensor {
     template <typename T, typename Args>
     static int run(const Args &a, const optimizer_table *table, kernel_stream stream)
     {
-        return launch_table<T>(*table, a.gradient_scale, rule_of(a), stream);
+        return with_rule(a, [&](const auto &rule) {
+            return launch_table<T>(*table, a.gradient_scale, rule, stream);
+        });
     }
 };
 

@@ -10,7 +10,7 @@
  *                few thousand elements.
  *
  * All are bound by memory but for the chain, which is bound by the latency of
- * an addition. One thread.
+ * an addition. One thread. simd.c has the faster ones.
  */
 #include "optimizer.h"
 
@@ -19,6 +19,8 @@
 
 #include "../common/convert.h"
 #include "../common/element.h"
+#include "../common/simd.h"
+#include "simd.h"
 
 /* ---- formulas ---------------------------------------------------------- */
 
@@ -38,7 +40,7 @@ int64_t optimizer_elements(const optimizer_list *list)
     return sum;
 }
 
-/* Parameter and gradient as a step touches them: f32 8 + 4; bf16 the same 12:
+/* Parameter and gradient as a step touches them: f32 8 + 4; a half the same 12:
  * the master's 8, a gradient and a parameter of 2. */
 enum { STEP_BYTES = 12, MOMENT_BYTES = 8 };
 
@@ -127,19 +129,12 @@ double optimizer_square_sum_reference(int64_t count, const float *gradient)
 
 /* ---- what the steps share ---------------------------------------------- */
 
-/* AdamW with everything that does not depend on the element worked out. */
-typedef struct adamw_factors {
-    float beta1, beta2, rest1, rest2; /* rest = 1 - beta */
-    float decay;                      /* 1 - learning_rate * weight_decay */
-    float rate;                       /* learning_rate / (1 - beta1^t) */
-    float root;                       /* 1 / sqrt(1 - beta2^t) */
-    float epsilon;
-} adamw_factors;
-
-static adamw_factors factors_of(const optimizer_adamw *s)
+simd_adamw optimizer_adamw_factors(const optimizer_adamw_args *a)
 {
+    const optimizer_adamw *s = &a->settings;
+    const optimizer_scaler *counts = a->scaler;
     double beta1 = (double)s->beta1, beta2 = (double)s->beta2, rate = (double)s->learning_rate;
-    return (adamw_factors){
+    simd_adamw factors = {
         .beta1 = s->beta1,
         .beta2 = s->beta2,
         .rest1 = (float)(1 - beta1),
@@ -148,10 +143,14 @@ static adamw_factors factors_of(const optimizer_adamw *s)
         .rate = (float)(rate / (1 - pow(beta1, (double)s->step))),
         .root = (float)(1 / sqrt(1 - pow(beta2, (double)s->step))),
         .epsilon = s->epsilon,
+        .scale = a->gradient_scale ? *a->gradient_scale : 1,
     };
+    if (counts) factors.rate = s->learning_rate * counts->correction1;
+    if (counts) factors.root = counts->correction2;
+    return factors;
 }
 
-static int check(const optimizer_list *list, kernel_dtype dtype)
+int optimizer_check(const optimizer_list *list, kernel_dtype dtype)
 {
     if (list->count <= 0) return KERNEL_ERROR_ARGUMENT;
     return element_takes(dtype) ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
@@ -242,12 +241,12 @@ static inline float fast_square_root(float x)
     return x * y;
 }
 
-static void adamw_elements(adamw_factors f, float scale, int64_t count,
+static void adamw_elements(simd_adamw f, int64_t count,
                            const float *restrict gradient, float *restrict value,
                            float *restrict first, float *restrict second)
 {
     for (int64_t i = 0; i < count; i++) {
-        float g = scale * gradient[i];
+        float g = f.scale * gradient[i];
         float m = f.beta1 * first[i] + f.rest1 * g;
         float v = f.beta2 * second[i] + f.rest2 * g * g;
         first[i] = m;
@@ -258,7 +257,8 @@ static void adamw_elements(adamw_factors f, float scale, int64_t count,
 
 static void adamw_fused(const void *factors, float scale, const piece *p)
 {
-    adamw_elements(*(const adamw_factors *)factors, scale, p->count, p->gradient, p->value,
+    (void)scale;
+    adamw_elements(*(const simd_adamw *)factors, p->count, p->gradient, p->value,
                    p->first, p->second);
 }
 
@@ -282,8 +282,9 @@ static int run_adamw_fused(const void *args, void *workspace, void *state, kerne
 {
     const optimizer_adamw_args *a = args;
     (void)workspace, (void)state, (void)stream;
-    if (check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    adamw_factors factors = factors_of(&a->settings);
+    if (optimizer_check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    simd_adamw factors = optimizer_adamw_factors(a);
     step_list(&a->list, a->dtype, a->gradient_scale, &factors, adamw_fused);
     return KERNEL_OK;
 }
@@ -292,7 +293,7 @@ static int run_sgd_fused(const void *args, void *workspace, void *state, kernel_
 {
     const optimizer_sgd_args *a = args;
     (void)workspace, (void)state, (void)stream;
-    if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (optimizer_check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     step_list(&a->list, a->dtype, a->gradient_scale, &a->settings, sgd_fused);
     return KERNEL_OK;
 }
@@ -371,15 +372,15 @@ static const float *gradient_of(const optimizer_tensor *t, kernel_dtype dtype, f
 }
 
 static void adamw_tensor(const optimizer_adamw_args *a, const optimizer_tensor *t,
-                         const adamw_factors *f, float *workspace)
+                         const simd_adamw *f, float *workspace)
 {
-    float *root = workspace, scale = a->gradient_scale ? *a->gradient_scale : 1;
+    float *root = workspace;
     const float *gradient = gradient_of(t, a->dtype, workspace + t->count);
     float *value = element_is_f32(a->dtype) ? t->parameter : t->master;
     multiply(t->count, f->decay, value);
-    mix(t->count, f->rest1, scale, gradient, t->first);
+    mix(t->count, f->rest1, f->scale, gradient, t->first);
     multiply(t->count, f->beta2, t->second);
-    add_square(t->count, f->rest2 * scale * scale, gradient, t->second);
+    add_square(t->count, f->rest2 * f->scale * f->scale, gradient, t->second);
     square_root(t->count, t->second, root);
     multiply(t->count, f->root, root);
     add_constant(t->count, f->epsilon, root);
@@ -392,8 +393,9 @@ static int run_adamw_per_tensor(const void *args, void *workspace, void *state,
 {
     const optimizer_adamw_args *a = args;
     (void)state, (void)stream;
-    if (check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
-    adamw_factors factors = factors_of(&a->settings);
+    if (optimizer_check(&a->list, a->dtype) || a->settings.step < 1) return KERNEL_ERROR_ARGUMENT;
+    if (a->scaler && a->scaler->skips) return KERNEL_OK;
+    simd_adamw factors = optimizer_adamw_factors(a);
     for (int64_t i = 0; i < a->list.count; i++)
         adamw_tensor(a, &a->list.tensors[i], &factors, workspace);
     return KERNEL_OK;
@@ -404,7 +406,7 @@ static int run_sgd_per_tensor(const void *args, void *workspace, void *state, ke
     const optimizer_sgd_args *a = args;
     float scale = a->gradient_scale ? *a->gradient_scale : 1;
     (void)state, (void)stream;
-    if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (optimizer_check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->list.count; i++) {
         const optimizer_tensor *t = &a->list.tensors[i];
         float *value = element_is_f32(a->dtype) ? t->parameter : t->master;
@@ -455,7 +457,7 @@ static double tensor_square_sum(const optimizer_tensor *t, kernel_dtype dtype,
 static int run_clip_norm(const optimizer_clip_args *a, square_sum_function *square_sum)
 {
     double sum = 0;
-    if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (optimizer_check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->list.count; i++)
         sum += tensor_square_sum(&a->list.tensors[i], a->dtype, square_sum);
     *a->norm = (float)sqrt(sum);
@@ -479,59 +481,72 @@ static int run_clip_norm_fused(const void *args, void *workspace, void *state,
 
 static void scale_gradient(const optimizer_clip_args *a, const optimizer_tensor *t)
 {
-    uint16_t *halves = t->gradient;
-    switch (a->dtype) {
-    case KERNEL_F32:
-    case KERNEL_TF32: multiply(t->count, *a->scale, t->gradient); break;
-    case KERNEL_BF16:
-        for (int64_t j = 0; j < t->count; j++)
-            halves[j] = kernel_bf16_from_f32(*a->scale * kernel_bf16_to_f32(halves[j]));
-        break;
-    case KERNEL_F16:
-    case KERNEL_U8: break; /* check() refuses them */
-    }
+    for (int64_t j = 0; j < t->count; j++)
+        element_set(t->gradient, a->dtype, j, *a->scale * element_get(t->gradient, a->dtype, j));
 }
 
 static int run_clip_scale(const void *args, void *workspace, void *state, kernel_stream stream)
 {
     const optimizer_clip_args *a = args;
     (void)workspace, (void)state, (void)stream;
-    if (check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (optimizer_check(&a->list, a->dtype)) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->list.count; i++) scale_gradient(a, &a->list.tensors[i]);
     return KERNEL_OK;
 }
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const char one_pass_an_operation[] = "one pass over the tensor for each operation";
 static const char one_pass[] = "one pass, everything in registers";
 
 static const kernel_variant adamw_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = adamw_workspace, .run = run_adamw_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_adamw_fused},
+    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = optimizer_adamw_simd_workspace,
+     .run = optimizer_adamw_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = optimizer_adamw_simd_workspace, .run = optimizer_adamw_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant sgd_rows[] = {
-    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = one_pass_an_operation, .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = sgd_workspace, .run = run_sgd_per_tensor},
-    {.name = "fused", .note = one_pass, .dtypes = CPU_DTYPES, .deterministic = 1,
+    {.name = "fused", .note = one_pass, .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .run = run_sgd_fused},
+    {.name = "simd", .note = "one pass with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = optimizer_sgd_simd_workspace,
+     .run = optimizer_sgd_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = optimizer_sgd_simd_workspace, .run = optimizer_sgd_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant clip_norm_rows[] = {
-    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "one chain of additions in double", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_per_tensor},
-    {.name = "fused", .note = "sixteen chains of additions", .dtypes = CPU_DTYPES,
+    {.name = "fused", .note = "sixteen chains of additions", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_norm_fused},
+    {.name = "simd", .note = "sums with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = optimizer_clip_simd_workspace,
+     .run = optimizer_clip_norm_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = optimizer_clip_simd_workspace, .run = optimizer_clip_norm_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 static const kernel_variant clip_scale_rows[] = {
-    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = CPU_DTYPES,
+    {.name = "per_tensor", .note = "a multiplication in place", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_clip_scale},
+    {.name = "simd", .note = "the same with this processor's vectors", .dtypes = ELEMENT_DTYPES,
+     .deterministic = 1, .workspace_bytes = optimizer_clip_simd_workspace,
+     .run = optimizer_clip_scale_run_simd, .runs_on = simd_runs_on},
+    {.name = "threads", .note = "simd on all threads", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+     .workspace_bytes = optimizer_clip_simd_workspace, .run = optimizer_clip_scale_run_threads,
+     .runs_on = simd_runs_on_threads},
 };
 
 const kernel_table optimizer_adamw_cpu = {adamw_rows, sizeof adamw_rows / sizeof *adamw_rows};

@@ -112,11 +112,18 @@ void optimizer_multi_tensor_release(void *state)
 
 /* ---- variants ---------------------------------------------------------- */
 
-static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16);
+static constexpr unsigned FLOATS = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_F16) |
+                                   KERNEL_DTYPE_BIT(KERNEL_BF16);
+
+/* An operation a launch would be nine kernels that each ask whether to do nothing. */
+static const char *has_scaler(const void *args)
+{
+    return static_cast<const optimizer_adamw_args *>(args)->scaler ? "takes no loss scale" : nullptr;
+}
 
 static const kernel_variant adamw_rows[] = {
     {.name = "per_tensor", .note = "eight launches a tensor, an operation each", .dtypes = FLOATS,
-     .min_compute_capability = 75, .deterministic = 1,
+     .min_compute_capability = 75, .deterministic = 1, .unsupported = has_scaler,
      .workspace_bytes = optimizer_adamw_per_tensor_workspace_bytes,
      .run = optimizer_adamw_per_tensor_run},
     {.name = "fused_per_tensor", .note = "one launch a tensor", .dtypes = FLOATS,

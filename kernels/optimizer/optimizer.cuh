@@ -50,10 +50,10 @@ void optimizer_multi_tensor_release(void *state);
 
 constexpr int OPTIMIZER_THREADS = 256;
 
-/* Four bf16 as one access of 8 bytes, beside float4s of the f32 state. */
-template <> struct row_access<__nv_bfloat16, 4> {
+/* Four halves as one access of 8 bytes, beside float4s of the f32 state. */
+template <typename T> struct row_access<T, 4> {
     using raw = uint2;
-    using eight = row_access<__nv_bfloat16, 8>;
+    using eight = row_access<T, 8>;
     static __device__ __forceinline__ void unpack(raw value, float (&out)[4])
     {
         eight::unpack_pair(value.x, out[0], out[1]);
@@ -120,9 +120,9 @@ int optimizer_dispatch(const Args &args, More... more)
     if (!optimizer_is_valid(args)) return KERNEL_ERROR_ARGUMENT;
     switch (args.dtype) {
     case KERNEL_F32: return Variant::template run<float>(args, more...);
+    case KERNEL_F16: return Variant::template run<__half>(args, more...);
     case KERNEL_BF16: return Variant::template run<__nv_bfloat16>(args, more...);
     case KERNEL_TF32:
-    case KERNEL_F16:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

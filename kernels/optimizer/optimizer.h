@@ -27,6 +27,13 @@
  *
  * clip_norm computes both; what is left is a multiplication, which a step does
  * for nothing (gradient_scale), and which clip_scale does in a pass of its own.
+ *
+ * Dynamic loss scaling, for f16, whose smallest numbers most gradients are below
+ * (Micikevicius et al., "Mixed precision training", 2018, section 3.2): the loss, and
+ * so each gradient, is multiplied by `scale`; before clipping the norm is divided by it.
+ * If the norm is infinite or NaN, a gradient is: the step moves nothing and is not
+ * counted, and the scale is multiplied by `backoff`; after `interval` steps in a row
+ * that moved, by `growth`. All of it is where the tensors are: no host reads it.
  */
 #ifndef OPTIMIZER_H
 #define OPTIMIZER_H
@@ -39,14 +46,14 @@ extern "C" {
 
 /* One tensor and its state, count elements each; any count, 0 included, and
  * any alignment that the element needs. f32: parameter and gradient are f32
- * and there is no master. bf16: parameter and gradient are bf16; master holds
+ * and there is no master. f16, bf16: parameter and gradient are; master holds
  * the parameter in f32, is what the step updates, and parameter gets it
  * rounded. The moments are always f32. */
 typedef struct optimizer_tensor {
     int64_t count;
     void *parameter;
     void *gradient;
-    float *master; /* bf16 only */
+    float *master; /* f16 and bf16 only */
     float *first;  /* m of AdamW, b of SGD */
     float *second; /* v of AdamW only */
 } optimizer_tensor;
@@ -66,13 +73,55 @@ typedef struct optimizer_sgd {
     float learning_rate, momentum;
 } optimizer_sgd;
 
+/* The rule of a loss scale. */
+typedef struct optimizer_scaling {
+    float initial, growth, backoff;
+    int32_t interval;
+} optimizer_scaling;
+
+/* 65536, 2, 0.5 and 2000: what PyTorch's GradScaler documents. */
+extern const optimizer_scaling optimizer_usual_scaling;
+
+/* Below it nothing is gained: a gradient that is infinite then is so without a scale. */
+#define OPTIMIZER_LEAST_SCALE 1.0f
+
+/* Where the tensors are. Starts as zeros but for scale and used. */
+typedef struct optimizer_scaler {
+    float scale; /* of the next step's loss */
+    float used;  /* of the loss whose gradients there are */
+    int32_t skips; /* 1: those are not finite */
+    int32_t good;  /* steps that moved since the scale last changed */
+    int32_t taken, skipped, skipped_in_row;
+    float correction1, correction2; /* AdamW's 1 / (1 - beta1^t) and 1 / sqrt(1 - beta2^t),
+                                       t = taken */
+} optimizer_scaler;
+
+/* The loss's weight in each of `count` rows: scale / count. */
+typedef struct optimizer_scale_loss_args {
+    optimizer_scaler *scaler;
+    int64_t count;
+    float *weights;
+} optimizer_scale_loss_args;
+
+/* After clip_norm, whose *norm is divided by the scale in place; *gradient_scale is what
+ * clips and unscales, 0 if the step is skipped. */
+typedef struct optimizer_unscale_args {
+    optimizer_scaling rule;
+    float beta1, beta2; /* AdamW's */
+    float max_norm;
+    float *norm, *gradient_scale;
+    optimizer_scaler *scaler;
+} optimizer_unscale_args;
+
 /* gradient_scale points at one f32 where the tensors are (device memory on the
- * GPU), or is NULL: 1. */
+ * GPU), or is NULL: 1. scaler, or NULL: whether the step moves anything and its t, in
+ * place of settings.step. */
 typedef struct optimizer_adamw_args {
     optimizer_list list;
     kernel_dtype dtype;
     optimizer_adamw settings;
     const float *gradient_scale;
+    const optimizer_scaler *scaler;
 } optimizer_adamw_args;
 
 typedef struct optimizer_sgd_args {
@@ -97,7 +146,7 @@ int64_t optimizer_elements(const optimizer_list *list);
 
 /* Compulsory traffic for so many elements:
  *   adamw       f32:  28 bytes: p, m, v read and written, gradient read
- *               bf16: 28 bytes: master, m, v read and written (24), gradient
+ *               f16, bf16: 28 bytes: master, m, v read and written (24), gradient
  *               read (2), parameter written (2)
  *   sgd         20 bytes either way: without the second moment's 8
  *   clip_norm   the gradient read: 4 or 2
@@ -117,8 +166,8 @@ uint64_t optimizer_clip_norm_flops(int64_t elements);
 uint64_t optimizer_clip_scale_flops(int64_t elements);
 
 /* The oracle, in double precision: one step of count elements, in place. The
- * settings are the f32 values that the variant under test got. Of a bf16
- * tensor, parameter is the master. */
+ * settings are the f32 values that the variant under test got. Of a tensor
+ * with a master, parameter is that. */
 void optimizer_adamw_reference(const optimizer_adamw *settings, double gradient_scale,
                                int64_t count, const float *gradient, double *parameter,
                                double *first, double *second);
@@ -141,6 +190,10 @@ extern const kernel_table optimizer_clip_norm_cpu;
 extern const kernel_table optimizer_clip_norm_cuda;
 extern const kernel_table optimizer_clip_scale_cpu;
 extern const kernel_table optimizer_clip_scale_cuda;
+extern const kernel_table optimizer_scale_loss_cpu;
+extern const kernel_table optimizer_scale_loss_cuda;
+extern const kernel_table optimizer_unscale_cpu;
+extern const kernel_table optimizer_unscale_cuda;
 
 #ifdef __cplusplus
 }

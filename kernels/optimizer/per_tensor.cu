@@ -124,9 +124,9 @@ template <> float *value_of<float>(const optimizer_tensor &t)
 
 void round_parameter(const optimizer_tensor &, launcher &, float) {}
 
-void round_parameter(const optimizer_tensor &t, launcher &launch, __nv_bfloat16)
+template <typename T> void round_parameter(const optimizer_tensor &t, launcher &launch, T)
 {
-    launch(narrow<__nv_bfloat16>{static_cast<__nv_bfloat16 *>(t.parameter), t.master});
+    launch(narrow<T>{static_cast<T *>(t.parameter), t.master});
 }
 
 template <typename T>

@@ -111,9 +111,9 @@ uint64_t part_bytes(const part_args *part)
 
 const part_way_cpu part_unfused_cpu = {"naive", "naive", &linear_naive};
 const part_way_cpu part_best_cpu = {"vectorized", "tiled", &linear_tiled};
-const part_way_cpu part_simd_cpu = {"vectorized", "simd", &linear_simd};
-const part_way_cpu part_threads_cpu = {"vectorized", "threads", &linear_threads};
-const part_way_cpu part_blas_cpu = {"vectorized", "threads", &linear_blas};
+const part_way_cpu part_simd_cpu = {"simd", "simd", &linear_simd};
+const part_way_cpu part_threads_cpu = {"threads", "threads", &linear_threads};
+const part_way_cpu part_blas_cpu = {"threads", "threads", &linear_blas};
 
 /* The variant of another operation that does the part; NULL where none does. */
 static const kernel_variant *variant_of(const part_args *part, const part_way_cpu *way)

@@ -62,7 +62,7 @@ typedef struct part_weight_gradient {
  * the padding with zeros. Either way the first part is multiplied by
  * first_factor. */
 typedef struct part_heads {
-    kernel_dtype dtype; /* f32 or bf16 */
+    kernel_dtype dtype; /* f32, f16 or bf16 */
     int64_t batch, tokens, heads, head_dim, padded_dim;
     int parts; /* 1 or 3 */
     float first_factor;

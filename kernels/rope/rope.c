@@ -157,19 +157,17 @@ static int run_table_backward(const void *args, void *workspace, void *state,
 
 /* ---- tables ------------------------------------------------------------ */
 
-enum { CPU_DTYPES = KERNEL_DTYPE_BIT(KERNEL_F32) | KERNEL_DTYPE_BIT(KERNEL_BF16) };
-
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "sine and cosine of each pair", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "sine and cosine of each pair", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_naive_forward},
-    {.name = "table", .note = "sines and cosines once for each token", .dtypes = CPU_DTYPES,
+    {.name = "table", .note = "sines and cosines once for each token", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = table_workspace, .run = run_table_forward},
 };
 
 static const kernel_variant backward_rows[] = {
-    {.name = "naive", .note = "sine and cosine of each pair", .dtypes = CPU_DTYPES,
+    {.name = "naive", .note = "sine and cosine of each pair", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .run = run_naive_backward},
-    {.name = "table", .note = "sines and cosines once for each token", .dtypes = CPU_DTYPES,
+    {.name = "table", .note = "sines and cosines once for each token", .dtypes = ELEMENT_DTYPES,
      .deterministic = 1, .workspace_bytes = table_workspace, .run = run_table_backward},
 };
 

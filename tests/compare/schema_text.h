@@ -28,6 +28,7 @@ struct text_row {
     const char *bytes;
     const char *device;
     const char *uuid;
+    const char *node;
     const char *git;
     const char *timestamp;
     const char *counters;

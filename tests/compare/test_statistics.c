@@ -186,6 +186,30 @@ static void extremes_do_not_hide_each_other(void **state)
     assert_true(isinf(reach) && !extreme[0] && !extreme[1]);
 }
 
+/* Distances of the exponential distribution, at the middles of n equal parts: a tail of
+ * power 1, of which a part p is beyond -log(p). Both sides, or the upper one of n values
+ * with the rate halved, for half as many values are there. */
+static void a_tail_says_how_far_it_reaches(void **state)
+{
+    (void)state;
+    enum { n = 4000 };
+    static double values[2 * n];
+    static double scratch[2 * n];
+    double middle = 1.0;
+    for (int i = 0; i < n; i++) {
+        values[i] = -log((i + 0.5) / n);
+        values[n + i] = -values[i];
+    }
+    double expected = -log(0.01 / (2 * n));
+    assert_near(tail_reach(values, scratch, 2 * n, 0.01, true, 0.0, &middle), expected, 0.02 * expected);
+    assert_near(middle, 0.0, 1e-3);
+    assert_near(tail_reach(values, scratch, 2 * n, 0.005, false, 0.0, &middle), expected, 0.02 * expected);
+    for (int i = 0; i < n; i++)
+        values[i] = values[n + i] = 3.0;
+    assert_near(tail_reach(values, scratch, 2 * n, 0.01, true, 0.25, &middle), 0.25, 1e-15);
+    assert_near(middle, 3.0, 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +220,7 @@ int main(void)
         cmocka_unit_test(priors_of_variances),
         cmocka_unit_test(weak_priors_only_add),
         cmocka_unit_test(extremes_do_not_hide_each_other),
+        cmocka_unit_test(a_tail_says_how_far_it_reaches),
     };
     return cmocka_run_group_tests_name("compare: statistics", tests, NULL, NULL);
 }

@@ -158,13 +158,44 @@ static void write_fleet(const char *name, double copy_us, double norm_us)
     add_header(&text);
     for (int card = 0; card < 6; card++) {
         double factor = 1.0 + 0.001 * (card % 3);
-        struct text_row row = {.name = "copy", .campaign = uuids[card], .uuid = uuids[card]};
+        struct text_row row = {.name = "copy", .campaign = uuids[card], .uuid = uuids[card],
+                               .node = card < 4 ? "rack 1" : ""};
         add_runs(&text, row, 3, card ? 100 * factor : copy_us, 0.002);
         row.name = "\"norm|<f,4>\"";
         add_runs(&text, row, 3, card ? 50 * factor : norm_us, 0.002);
     }
     add_runs(&text, (struct text_row){.device = "NVIDIA L4", .uuid = "GPU-9", .campaign = "l4"}, 3, 300, 0.002);
     write_text(name, &text);
+}
+
+/* Six hundred cards, of which so many are slower by a tenth. */
+static void write_group(const char *name, int slower)
+{
+    struct text text = {0};
+    char uuid[16];
+    add_header(&text);
+    for (int card = 0; card < 600; card++) {
+        snprintf(uuid, sizeof uuid, "GPU-%03d", card);
+        add_runs(&text, (struct text_row){.campaign = uuid, .uuid = uuid}, 1,
+                 (card < slower ? 110 : 100) * (1.0 + 0.001 * (card % 7)), 0.0);
+    }
+    write_text(name, &text);
+}
+
+/* More than one in fifty, which would be thirteen, are another kind of host. */
+static void a_group_is_not_accused(void **state)
+{
+    (void)state;
+    write_group("five.csv", 5);
+    assert_int_equal(run("--cards five.csv"), 1);
+    assert_says(output, "600 cards, 5 odd;");
+    assert_null(strstr(output, "stand apart"));
+    write_group("thirty.csv", 30);
+    assert_int_equal(run("--cards thirty.csv"), 0);
+    assert_says(output, "600 cards, 0 odd;");
+    assert_says(output, "30 cards stand apart, too many to be odd ones");
+    assert_int_equal(run("--cards thirty.csv --format json"), 0);
+    assert_says(output, "\"apart\":30");
 }
 
 static void odd_cards_are_named(void **state)
@@ -183,12 +214,12 @@ static void odd_cards_are_named(void **state)
     write_fleet("odd.csv", 110, 60);
     assert_int_equal(run("--cards odd.csv"), 1);
     assert_says(output, "1 odd;");
-    assert_says(output, "odd                GPU-0 at 0000:01:00.0: cost +14.7");
+    assert_says(output, "odd                GPU-0 at 0000:01:00.0 of rack 1: cost +14.7");
     assert_says(output, "geometric mean of 2 cases in 6 runs\n");
     assert_says(output, "      +19.8");
     assert_says(output, "%  suite norm|<f,4> plain cuda f32 n=1 cold\n");
     assert_int_equal(run("--cards odd.csv --format csv"), 1);
-    assert_says(output, "NVIDIA H100,GPU-0,0000:01:00.0,odd,2,1.14");
+    assert_says(output, "NVIDIA H100,GPU-0,0000:01:00.0,rack 1,odd,2,1.14");
     assert_says(output, ",suite,\"norm|<f,4>\",plain,cuda,f32,n=1,cold,3,1.19");
     assert_int_equal(run("--cards odd.csv --filter L4.nothing"), 2);
     assert_says(complaint, "no ok row");
@@ -313,6 +344,8 @@ static void json_of_every_report(void **state)
     assert_json("d[\"models\"][0][\"cards\"][0][\"verdict\"] == \"odd\" and d[\"models\"][1][\"findable\"] is None");
     assert_json("abs(d[\"models\"][0][\"cards\"][0][\"cases\"][0][\"cost_ratio\"] - 1.1 / 1.001) < 0.003");
     assert_json("d[\"models\"][1][\"cards\"][0][\"cost_ratio\"] is None");
+    assert_json("[c[\"node\"] for c in d[\"models\"][0][\"cards\"]] == 4 * [\"rack 1\"] + 2 * [None]");
+    assert_json("d[\"models\"][0][\"apart\"] == 0");
     write_history("json-history.csv", NULL);
     assert_int_equal(run("--history json-history.csv --format json"), 0);
     assert_json("[p[\"git\"] for p in d[\"cases\"][0][\"campaigns\"]] == [\"aaaa\", \"bbbb\", \"cccc\", \"dddd\"]");
@@ -391,6 +424,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(odd_cards_are_named),
+        cmocka_unit_test(a_group_is_not_accused),
         cmocka_unit_test(changes_have_dates_and_revisions),
         cmocka_unit_test(one_sitting_is_not_sure),
         cmocka_unit_test(json_reads_back),

@@ -1,6 +1,6 @@
 /* A substitute for CUPTI: between enable and flush it has seen what stands
  * below, which the test knows by hand. FAKE_CUPTI makes it refuse
- * ("denied") or lose records ("drops"). */
+ * ("denied"), lose records ("drops"), or take another time each time ("varies"). */
 #include <cupti.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static uint64_t enabled; /* a set of bits by kind */
-static int asked;        /* how often for the time since enabling */
+static int asked;        /* how often for the time since flushing */
+static int flushed;      /* how often since enabling: before and after each execution */
 
 static int fault(const char *name)
 {
@@ -46,8 +47,10 @@ static uint8_t *put(uint8_t *at, const void *record, size_t bytes, CUpti_Activit
 static uint8_t *put_kernels(uint8_t *at)
 {
     CUpti_ActivityKernel10 records[3];
+    static const uint64_t longer[] = {0, 3000, 1000, 2000};
+    uint64_t ns = fault("varies") ? longer[flushed / 2 % 4] : 0;
     size_t i;
-    records[0] = kernel("_Z5scaleIfLi4EEvPT_i", 1000, 11000, 264, 256, 32, 7, 1);
+    records[0] = kernel("_Z5scaleIfLi4EEvPT_i", 1000, 11000 + ns, 264, 256, 32, 7, 1);
     records[1] = kernel("_ZN12_GLOBAL__N_13addEPfi", 6000, 26000, 528, 256, 128, 8, 2);
     records[1].dynamicSharedMemory = 4096;
     records[2] = kernel("_Z5scaleIfLi4EEvPT_i", 21000, 31000, 132, 256, 32, 7, 3);
@@ -108,7 +111,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     if (fault("denied"))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     enabled |= (uint64_t)1 << kind;
-    asked = 0;
+    flushed = 0;
     return CUPTI_SUCCESS;
 }
 
@@ -123,6 +126,8 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     uint8_t *buffer = NULL;
     size_t size = 0, most = 0, used;
     (void)flag;
+    asked = 0;
+    flushed++;
     request(&buffer, &size, &most);
     if (!buffer)
         return CUPTI_ERROR_OUT_OF_MEMORY;
@@ -154,7 +159,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 {
     (void)context;
     (void)stream;
-    *dropped = fault("drops") ? 3 : 0;
+    *dropped = fault("drops") && flushed % 2 == 0 ? 3 : 0; /* of the execution itself */
     return CUPTI_SUCCESS;
 }
 
@@ -165,7 +170,7 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
     return CUPTI_SUCCESS;
 }
 
-/* Twice before the first call, then after the last. */
+/* Twice before the first call, then after the last, of each execution. */
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
     *timestamp = asked++ < 2 ? 50 : 700;

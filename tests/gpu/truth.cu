@@ -2,10 +2,13 @@
  * truth.cu - is the number of mode cold the kernel's? 28 kernels, each with a name
  * of its own, so that a profiler's rows can be told apart: truth_copy<64> copies 64
  * KiB and is the case `copy` with the params `kib=64`. tests/gpu/truth.sh holds
- * what gpubench says of them against Nsight Compute.
+ * what gpubench says of them against Nsight Compute, tests/gpu/ncu_agree.sh what
+ * --kernels says.
  */
 #define GPUBENCH_IMPLEMENTATION
+#define GPUBENCH_TRACE_IMPLEMENTATION
 #include "../../gpubench.h"
+#include "../../gpubench_trace.h"
 
 typedef struct work {
     size_t bytes; /* of source, and of destination where there is one */
@@ -191,6 +194,7 @@ int main(int argc, char **argv)
 {
     static work works[sizeof entries / sizeof *entries];
     gpubench *bench = gpubench_open("truth", argc, argv);
+    gpubench_trace(bench);
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         const entry &e = entries[i];
         gpubench_case one = gpubench_case_init(e.name, e.run, &works[i]);

@@ -471,6 +471,29 @@ static void doubtful_rows_are_marked(void **state)
     support_expect_no_text(flags, "above-peak");
 }
 
+/* 6000 bytes and 1000 operations in 5 us: 1.2 GB/s and 0.0002 TFLOP/s. The larger of the
+ * two shares is meant; above the ceilings there is none. */
+static void measured_peaks_are_shares(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(five, "--max-samples", "6");
+    gpubench_case one;
+    gpb_item item;
+    gpb_live live;
+    (void)state;
+    memset(&one, 0, sizeof one);
+    memset(&item, 0, sizeof item);
+    memset(&live, 0, sizeof live);
+    item.one = one, live.item = &item, live.bytes = 6000, live.flops = 1000;
+    assert_true(gpb_share_of_peak(bench, &live, 5) == 0); /* nobody knows */
+    gpubench_measured_peaks(bench, 2.4, 0.0008);
+    assert_true(fabs(gpb_share_of_peak(bench, &live, 5) - 0.5) < 1e-12);
+    gpubench_measured_peaks(bench, 2.4, 0.00025);
+    assert_true(fabs(gpb_share_of_peak(bench, &live, 5) - 0.8) < 1e-12);
+    gpubench_measured_peaks(bench, 1, 0.00025);
+    assert_true(gpb_share_of_peak(bench, &live, 5) == 0);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
 /* A clock that steps by half a microsecond knows five of them to a quarter. */
 static void a_coarse_clock_widens_the_interval(void **state)
 {
@@ -545,6 +568,7 @@ int main(int argc, char **argv)
         ENGINE_TEST(warm_up_has_at_least_what_was_asked),
         ENGINE_TEST(hot_batches_are_long_enough),
         ENGINE_TEST(doubtful_rows_are_marked),
+        ENGINE_TEST(measured_peaks_are_shares),
         ENGINE_TEST(a_coarse_clock_widens_the_interval),
         ENGINE_TEST(energy_is_in_the_row),
         ENGINE_TEST(a_failure_while_measuring_energy_fails_the_case),

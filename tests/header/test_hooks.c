@@ -185,6 +185,112 @@ static char *noted(gpubench *bench)
     return support_read(path);
 }
 
+/* ---- a case that times itself ---- */
+
+typedef struct stopwatch {
+    uint64_t executions, longest;
+    unsigned modes;
+    int runs;
+} stopwatch;
+
+static int stopwatch_run(void *context, gpubench_stream stream)
+{
+    (void)stream;
+    ((stopwatch *)context)->runs++;
+    return 0;
+}
+
+/* 3 us for each execution. */
+static int stopwatch_sample(void *context, unsigned mode, uint64_t count, double *us)
+{
+    stopwatch *w = (stopwatch *)context;
+    w->modes |= mode;
+    w->executions += count;
+    w->longest = count > w->longest ? count : w->longest;
+    *us = 3 * (double)count;
+    return 0;
+}
+
+/* Half a millisecond is what the host's batches are, and the warm-up has more than one. */
+static void a_case_times_itself(void **state)
+{
+    stopwatch w = {0, 0, 0, 0};
+    gpubench *bench = OPEN(QUICK, "--mode", "hot");
+    gpubench_case c = gpubench_case_init("stopwatch", stopwatch_run, &w);
+    (void)state;
+    c.sample = stopwatch_sample;
+    c.bytes = 300000000; /* 100 TB/s: no claim that is held against a core's */
+    c.peak_gb_per_s = -1;
+    gpubench_measure(bench, &c);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "ok");
+    expect_double(bench, 0, "median_us", 3);
+    assert_int_equal(w.modes, GPUBENCH_HOT);
+    assert_in_range(w.longest, 100, 300);
+    assert_true(w.executions > 6 * w.longest);
+    assert_int_equal(w.runs, 0);
+    gpubench_close(bench);
+}
+
+static int failing_sample(void *context, unsigned mode, uint64_t count, double *us)
+{
+    (void)context;
+    (void)mode;
+    (void)count;
+    (void)us;
+    return gpubench_fail(NULL, GPUBENCH_UNSUPPORTED, "no watch");
+}
+
+static void what_a_sample_says_is_the_rows(void **state)
+{
+    stopwatch w = {0, 0, 0, 0};
+    gpubench *bench = OPEN(QUICK);
+    gpubench_case c = gpubench_case_init("stopwatch", stopwatch_run, &w);
+    (void)state;
+    c.sample = failing_sample;
+    gpubench_measure(bench, &c);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "unsupported");
+    expect_flag(bench, 0, "reason=no_watch");
+    gpubench_close(bench);
+}
+
+/* A program that must stay what it is does not begin anew after a crash. */
+static int crash(void *context, gpubench_stream stream)
+{
+    (void)context;
+    (void)stream;
+    exit(9);
+}
+
+static void a_process_stays(void **state)
+{
+    char path[1200];
+    pid_t child;
+    csv_table *rows;
+    int status = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s", support_path("stays.csv"));
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        gpubench *bench = OPEN(QUICK, "--csv", path);
+        gpubench_case first = gpubench_case_init("first", run_something, NULL);
+        gpubench_case bad = gpubench_case_init("bad", crash, NULL);
+        gpubench_stay(bench, "it is a rank");
+        gpubench_measure(bench, &first);
+        gpubench_run(bench);
+        gpubench_measure(bench, &bad);
+        _exit(gpubench_close(bench));
+    }
+    assert_true(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 9);
+    rows = support_read_csv(path);
+    support_expect_measured(rows, "first");
+    support_expect_failed(rows, "bad", "failed", "run:_called_exit(9)");
+    support_free_csv(rows);
+}
+
 static gpubench *open_loudly(void)
 {
     static char name[] = "test", device[] = "--device", cpu[] = "cpu";
@@ -210,6 +316,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_memory_outside_a_case),
         cmocka_unit_test(memory_until_close_that_is_not_there),
         cmocka_unit_test(notes_are_said_unless_quiet),
+        cmocka_unit_test(a_case_times_itself),
+        cmocka_unit_test(what_a_sample_says_is_the_rows),
+        cmocka_unit_test(a_process_stays),
     };
     (void)argc;
     support_start(argv[0]);

@@ -617,9 +617,57 @@ static void a_long_line_is_one_line(void **state)
     expect_name(cpuinfo, "right");
 }
 
+/* ---- other programs ---- */
+
+/* By hand: 1000 ticks, of which 400 idle and 50 waiting for a disk, 30 stolen, and of the
+ * 520 that ran 120 were this process's. */
+static void test_processors_line(void **state)
+{
+    gpb_pressure load;
+    (void)state;
+    memset(&load, 0, sizeof load);
+    gpb_parse_processors("cpu  300 20 150 400 50 10 40 30 7 0\n", 120, &load);
+    assert_true(load.total == 1000 && load.others == 400 && load.stolen == 30);
+    gpb_parse_processors("intr 5\n", 0, &load);
+    assert_true(load.total == 1000);
+}
+
+static const char *flags_for(double total, double others, double stolen, double throttled_us)
+{
+    static gpb_live live;
+    gpb_pressure before, now;
+    memset(&live, 0, sizeof live);
+    memset(&before, 0, sizeof before);
+    before.total = 500, before.others = 100, before.stolen = 10, before.throttled_us = 7;
+    now = before;
+    now.total += total, now.others += others, now.stolen += stolen;
+    now.throttled_us += throttled_us;
+    gpb_flag_pressure(&live, &before, &now);
+    return live.flags;
+}
+
+static void test_load_is_flagged(void **state)
+{
+    gpb_live live;
+    (void)state;
+    assert_string_equal(flags_for(100, 9, 4, 0), "");
+    assert_string_equal(flags_for(100, 11, 0, 0), "busy");
+    assert_string_equal(flags_for(100, 0, 6, 0), "steal");
+    assert_string_equal(flags_for(19, 19, 19, 0), ""); /* too short to tell */
+    assert_string_equal(flags_for(100, 50, 50, 1), "busy steal throttle=quota");
+    memset(&live, 0, sizeof live);
+    gpb_flag_clock(&live, 0, 2400000); /* nobody says */
+    gpb_flag_clock(&live, 2300000, 2400000);
+    assert_string_equal(live.flags, "");
+    gpb_flag_clock(&live, 1200000, 2400000);
+    assert_string_equal(live.flags, "throttle=clock");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_processors_line),
+        cmocka_unit_test(test_load_is_flagged),
         cmocka_unit_test_teardown(the_step_is_found, use_real_clock),
         cmocka_unit_test_teardown(a_clock_that_repeats_itself_is_as_coarse_as_that,
                                   use_real_clock),

@@ -82,6 +82,26 @@ traced --kernels-csv k.csv --runs 2
 [ $status -eq 0 ] && [ "$(grep -c ',run,' k.csv)" -eq 3 ]
 check $? "--runs: the last process watches, each case once"
 
+# ---- memory
+
+traced --filter '^parts' --memory --memory-csv m.csv --runs 2
+[ $status -eq 0 ] && [ ! -e m.csv.partial ] && says '  memory: 0.00 MiB, all of it from setup' &&
+    says '^   40.0  *0.00  *1 .*  parameters, "all"$' && says '^   20.0  *0.00  *2 .*  gradients$' &&
+    says '^   33.3 .*  outputs$' && says '^    6.7 .*  other$' &&
+    says '  batch x2 would take 0.00 MiB, computed: activations 0.00 (0.00)$' && ! says 'ranges:'
+check $? "memory by category: what has no name is outputs or other, and is the device's only"
+judge "and as CSV, a row for each part" <<'EOP'
+import csv
+rows = list(csv.DictReader(open("m.csv", newline="")))
+parts = [(r["change"], r["category"], int(r["bytes"])) for r in rows]
+assert sorted(parts) == [("", "gradients", 100), ("", "gradients", 200), ("", "other", 100),
+                         ("", "outputs", 500), ("", 'parameters, "all"', 600),
+                         ("batch x2", "activations", 1200)], parts
+for row in rows:
+    assert row["memory_schema"] == "1" and row["variant"] == "a,b" and row["campaign"]
+    assert (row["at_us"] == "") == (row["change"] != ""), row
+EOP
+
 # ---- what may go wrong
 
 traced --filter '^faulty' --csv before.csv
@@ -115,17 +135,33 @@ check $? "two outputs in one file"
 traced --profile --kernels
 [ $status -eq 2 ] && says 'profile measures nothing: it does not go with --kernels'
 check $? "--profile measures nothing"
+traced --profile --memory
+[ $status -eq 2 ] && says 'profile measures nothing: it does not go with --memory'
+check $? "nor does it with --memory"
+traced --memory-csv gone/m.csv --csv none.csv
+[ $status -eq 2 ] && says "memory-csv 'gone/m.csv': No such file or directory" && [ ! -e none.csv ]
+check $? "a folder that is not there for --memory-csv"
 if [ -w /dev/full ]; then
     traced --filter '^parts' --csv rows.csv --kernels > out 2> err
     "$program" --filter '^parts' --max-time 0.01 --quiet --kernels > /dev/full 2> err
     [ $? -eq 2 ] && says 'kernels: No space left on device'
     check $? "a full disk: status 2"
+    for option in kernels-csv memory-csv trace; do
+        ln -sf /dev/full "$option.partial"
+        traced --filter '^parts' --csv rows.csv --$option $option
+        [ $status -eq 2 ] && says "$option '$option': No space left" && [ ! -e $option ] &&
+            grep -q ',ok,' rows.csv
+        check $? "a full disk for --$option: said, no file, and the rows stay"
+    done
 else
     check 0 "a full disk" "no /dev/full"
 fi
 NO_TRACER=1 "$program" --kernels > out 2> err
 [ $? -eq 2 ] && says 'kernels: this program was built without gpubench_trace.h'
 check $? "a program without gpubench_trace.h says so"
+NO_TRACER=1 "$program" --memory > out 2> err
+[ $? -eq 2 ] && says 'memory: this program was built without gpubench_trace.h'
+check $? "also for --memory"
 
 "$example" --max-time 0.01 --kernels > out 2> err && grep -q ' fill$' out && grep -q ' sum$' out
 check $? "examples/trace.c"

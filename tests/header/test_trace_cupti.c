@@ -19,20 +19,34 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
 /* ---- what the header and the runtime would say ---- */
 
-static const char *kernels, *kernels_csv, *trace, *host_us = "60", *flags = "";
+static const char *kernels, *kernels_csv, *memory, *trace, *host_us = "60", *flags = "", *overhead_us = "";
 
 const char *gpubench_given(const gpubench *bench, const char *option)
 {
     (void)bench;
-    return !strcmp(option, "--kernels") ? kernels
-           : !strcmp(option, "--trace") ? trace
-                                        : kernels_csv;
+    return !strcmp(option, "--kernels")       ? kernels
+           : !strcmp(option, "--kernels-csv") ? kernels_csv
+           : !strcmp(option, "--memory")      ? memory
+           : !strcmp(option, "--trace")       ? trace
+                                              : NULL;
 }
 
 int gpubench_is_cuda(const gpubench *bench)
 {
     (void)bench;
     return 1;
+}
+
+/* Two parts, and what a change would make of them. */
+void gpubench_for_each_part(gpubench *bench,
+                            void (*use)(void *context, const gpubench_part *part), void *context)
+{
+    static const gpubench_part parts[] = {
+        {"inputs", NULL, 1 << 20, 5}, {"states", NULL, 3 << 20, 7}, {"states", "batch x2", 6 << 20, 9}};
+    size_t i;
+    (void)bench;
+    for (i = 0; i < 3; i++)
+        use(context, &parts[i]);
 }
 
 size_t gpubench_row_count(const gpubench *bench)
@@ -50,6 +64,7 @@ const char *gpubench_value(const gpubench *bench, size_t row, const char *column
            : !strcmp(column, "mode")      ? "cold"
            : !strcmp(column, "median_us") ? "55.5"
            : !strcmp(column, "host_us")   ? host_us
+           : !strcmp(column, "overhead_us") ? overhead_us
            : !strcmp(column, "flags")     ? flags
                                           : "";
 }
@@ -114,18 +129,35 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 static char folder[] = "/tmp/gpubench-trace-XXXXXX";
 static char csv_path[64], trace_path[64];
 
-static int watch(void)
+static int executions = 1; /* of each case */
+
+/* What gpubench.h does of a case, without the rehearsal. */
+static int watch_case(const gpubench_case *one)
+{
+    int i, status = 0;
+    for (i = 0; i < executions && status == 0; i++) {
+        status = watcher->begin(NULL, one);
+        if (status == 0)
+            status = watcher->end(NULL, one, 0);
+    }
+    return status ? status : watcher->tell(NULL, one, "cold");
+}
+
+static gpubench_case add(void)
 {
     gpubench_case one;
-    int status;
     memset(&one, 0, sizeof one);
     one.name = "add";
     one.variant = one.dtype = one.params = "";
-    status = watcher->open(NULL);
+    return one;
+}
+
+static int watch(void)
+{
+    gpubench_case one = add();
+    int status = watcher->open(NULL);
     if (status == 0)
-        status = watcher->begin(NULL, &one);
-    if (status == 0)
-        status = watcher->end(NULL, &one, 0);
+        status = watch_case(&one);
     return watcher->close(NULL) | status;
 }
 
@@ -231,27 +263,99 @@ static void a_missing_library_is_said(void **state)
     kernels_csv = NULL;
 }
 
-/* The table of one watched run. */
+/* The table of one watched case. */
 static char *printed(void)
 {
     static char text[8000];
     FILE *table = tmpfile();
     size_t bytes;
-    gpubench_case one;
+    gpubench_case one = add();
     assert_non_null(table);
-    memset(&one, 0, sizeof one);
-    one.name = "add";
-    one.variant = one.dtype = one.params = "";
     assert_int_equal(watcher->open(NULL), 0);
     gpt.table = table;
-    assert_int_equal(watcher->begin(NULL, &one), 0);
-    assert_int_equal(watcher->end(NULL, &one, 0), 0);
+    assert_int_equal(watch_case(&one), 0);
     rewind(table);
     bytes = fread(text, 1, sizeof text - 1, table);
     text[bytes] = '\0';
     assert_int_equal(watcher->close(NULL), 0);
     fclose(table);
     return text;
+}
+
+/* The first kernel takes 13, 11 and 12 us: 54, 52 and 53 us in all. */
+static void the_median_of_several_executions_is_told(void **state)
+{
+    char *text;
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "varies", 1);
+    executions = 3;
+    text = printed();
+    assert_holds(text, "kernels, copies and memsets: 5, 53.00 us in all");
+    assert_holds(text, "the median of 3 executions of 52.00 to 54.00 us");
+    assert_holds(contents(csv_path), "\"scale<float, 4>\",2,22,11,10,12,");
+    executions = 1;
+    unsetenv("FAKE_CUPTI");
+    kernels_csv = NULL;
+}
+
+/* An empty launch that takes 5 us, in place of which an empty kernel's own 51 us stand
+ * (the substitute knows one sort of work only): 55.5 - 5 + 51. */
+static void the_sum_is_held_against_the_timed_one(void **state)
+{
+    gpubench_case one = add();
+    (void)state;
+    kernels_csv = csv_path;
+    overhead_us = "5";
+    assert_int_equal(watcher->open(NULL), 0);
+    assert_int_equal(watch_case(NULL), 0);
+    assert_int_equal(watch_case(&one), 0);
+    assert_int_equal(watcher->close(NULL), 0);
+    assert_holds(contents(csv_path), ",50,40,55.5,cold,1,51,101.5,");
+    assert_int_equal(watch(), 0); /* what was known of it is forgotten */
+    assert_holds(contents(csv_path), ",50,40,55.5,cold,1,,,");
+    overhead_us = "";
+    kernels_csv = NULL;
+}
+
+/* Of a case that failed there is nothing to tell, nor is there of it in the next one. */
+static void a_failed_case_leaves_nothing(void **state)
+{
+    gpubench_case one = add();
+    (void)state;
+    kernels_csv = csv_path;
+    assert_int_equal(watcher->open(NULL), 0);
+    assert_int_equal(watcher->begin(NULL, &one), 0);
+    assert_int_equal(watcher->end(NULL, &one, 0), 0);
+    assert_int_equal(watcher->begin(NULL, &one), 0);
+    assert_int_equal(watcher->end(NULL, &one, 700), 0);
+    assert_int_equal(watch_case(&one), 0);
+    assert_int_equal(watcher->close(NULL), 0);
+    assert_holds(contents(csv_path), "\"scale<float, 4>\",2,20,10,10,10,");
+    assert_holds(contents(csv_path), ",cold,1,");
+    kernels_csv = NULL;
+}
+
+/* Of five million launches what fits is kept, and the rest is no memory's. */
+static void buffers_are_lent_again_and_again_and_never_too_many(void **state)
+{
+    uint8_t *records[GPT_MOST_BUFFERS + 1];
+    size_t bytes, most, i;
+    (void)state;
+    kernels_csv = csv_path;
+    assert_int_equal(watcher->open(NULL), 0);
+    for (i = 0; i <= GPT_MOST_BUFFERS; i++) {
+        gpt_give_buffer(&records[i], &bytes, &most);
+        assert_true((records[i] != NULL) == (i < GPT_MOST_BUFFERS));
+        assert_true(bytes == (records[i] ? (size_t)GPT_BUFFER_BYTES : 0));
+    }
+    for (i = 0; i < GPT_MOST_BUFFERS; i++)
+        gpt_take_buffer(NULL, 0, records[i], GPT_BUFFER_BYTES, 0);
+    gpt_give_buffer(&records[0], &bytes, &most);
+    assert_non_null(records[0]);
+    gpt_take_buffer(NULL, 0, records[0], GPT_BUFFER_BYTES, 0);
+    assert_int_equal(watcher->close(NULL), 2); /* of no case */
+    kernels_csv = NULL;
 }
 
 /* 10 of 50 us nothing runs; a copy takes 10 of 51; scale's first grid fills a quarter. */
@@ -278,6 +382,18 @@ static void findings_have_their_numbers(void **state)
     kernels = NULL;
 }
 
+/* Memory is the header's to know: libcupti is not asked for. */
+static void memory_needs_no_library(void **state)
+{
+    int major = gpt_cupti_major;
+    (void)state;
+    memory = "";
+    gpt_cupti_major = 999;
+    assert_int_equal(watch(), 0);
+    gpt_cupti_major = major;
+    memory = NULL;
+}
+
 static void names_are_shortened(void **state)
 {
     char text[] = "void (anonymous namespace)::a<(b)3, c<d(*)(int)> >(x<int>, (anonymous "
@@ -300,6 +416,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_library_is_said),
         cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
+        cmocka_unit_test(memory_needs_no_library),
+        cmocka_unit_test(the_median_of_several_executions_is_told),
+        cmocka_unit_test(the_sum_is_held_against_the_timed_one),
+        cmocka_unit_test(a_failed_case_leaves_nothing),
+        cmocka_unit_test(buffers_are_lent_again_and_again_and_never_too_many),
     };
     int failed;
     if (argc < 2 || !mkdtemp(folder)) {

@@ -22,6 +22,7 @@ static inline model_args args_of(model_shape shape, kernel_dtype dtype, unsigned
     model_args args = {.shape = shape, .dtype = dtype, .phases = phases, .components = MODEL_ALL,
                        .keeps = (phases & MODEL_BACKWARD) != 0, .max_norm = 1};
     args.settings = (optimizer_adamw){1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
+    args.scaling = optimizer_usual_scaling;
     args.layout = model_layout_cpu(&shape, dtype, 1);
     return args;
 }

@@ -152,23 +152,25 @@ static void test_variants(void **state)
                                              {1, 2, 129, 40, 0},
                                              {1, 1, 200, 17, 0},
                                              {1, 1, 65, 128, 0}};
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
+    static const double bounds[] = {2e-6, 4e-3, 1e-3};
     (void)state;
     for (size_t row = 0; row < attention_forward_cpu.count; row++)
         for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++)
-            for (int half = 0; half < 2; half++) {
+            for (int half = 0; half < 3; half++) {
                 const kernel_variant *variant = &attention_forward_cpu.rows[row];
                 attention_shape shape = shapes[i / 2];
                 problem p;
                 double lse_error, error;
                 shape.causal = (int)(i % 2);
-                make_problem(&p, shape, half ? KERNEL_BF16 : KERNEL_F32);
+                make_problem(&p, shape, dtypes[half]);
                 if (why_not(variant, &p.args)) {
                     free_problem(&p);
                     continue;
                 }
                 run_variant(variant, &p);
                 error = error_against_oracle(&p, &lse_error);
-                if (!(error < (half ? 4e-3 : 2e-6)) || !(lse_error < 1e-5))
+                if (!(error < bounds[half]) || !(lse_error < 1e-5))
                     fail_msg("%s t=%lld d=%lld causal=%d: error %g, lse %g", variant->name,
                              (long long)shape.tokens, (long long)shape.head_dim, shape.causal,
                              error, lse_error);
@@ -234,13 +236,42 @@ static void test_strides_refused(void **state)
     free_problem(&p);
 }
 
+/* All scores are 0, and each row sees only the keys whose mask is 0: their mean, and a
+ * lse of the logarithm of their number, whatever causal says. */
+static void test_mask(void **state)
+{
+    const float zeros[3] = {0, 0, 0}, v[3] = {8, 2, 5};
+    const float mask[9] = {0, -INFINITY, 0, 0, 0, 0, -INFINITY, 0, -INFINITY};
+    const double expected[3] = {6.5, 5, 2}, seen[3] = {2, 3, 1};
+    float out[3], lse[3];
+    (void)state;
+    for (size_t i = 0; i < attention_forward_cpu.count; i++) {
+        const kernel_variant *variant = &attention_forward_cpu.rows[i];
+        attention_forward_args args = {{1, 1, 3, 1, 1}, KERNEL_F32, zeros, zeros, v, out, lse,
+                                       {0, 0, 0}, {0, 0, 0}, mask};
+        void *workspace = fresh(variant->workspace_bytes(&args));
+        int code = variant->run(&args, workspace, NULL, NULL);
+        free(workspace);
+        if (strcmp(variant->name, "naive")) {
+            assert_string_equal(why_not(variant, &args), "takes no mask");
+            assert_int_equal(code, KERNEL_ERROR_ARGUMENT);
+            continue;
+        }
+        assert_int_equal(code, KERNEL_OK);
+        for (int row = 0; row < 3; row++) {
+            assert_close((double)out[row], expected[row], 1e-5);
+            assert_close((double)lse[row], log(seen[row]), 1e-5);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),       cmocka_unit_test(test_oracle_closed_form),
         cmocka_unit_test(test_oracle_scale), cmocka_unit_test(test_variants),
         cmocka_unit_test(test_strides),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_strides_refused),
+        cmocka_unit_test(test_strides_refused), cmocka_unit_test(test_mask),
     };
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
 }

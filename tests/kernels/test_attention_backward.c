@@ -263,6 +263,7 @@ static void test_variants(void **state)
             shape.causal = causal;
             check_variants(shape, KERNEL_F32, 3e-6);
             check_variants(shape, KERNEL_BF16, 4e-3);
+            check_variants(shape, KERNEL_F16, 1e-3);
         }
 }
 

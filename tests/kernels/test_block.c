@@ -479,7 +479,7 @@ static void test_refusals(void **state)
         args.shape.heads = 3;
         assert_int_equal(run_variant(&block_forward_cpu.rows[row], &args), KERNEL_ERROR_ARGUMENT);
         args = forward_args(&p, BLOCK_WHOLE);
-        args.dtype = KERNEL_F16;
+        args.dtype = KERNEL_U8;
         assert_int_equal(run_variant(&block_forward_cpu.rows[row], &args), KERNEL_ERROR_ARGUMENT);
         block_backward_args back = backward_args(&p, -2);
         assert_int_equal(run_variant(&block_backward_cpu.rows[row], &back), KERNEL_ERROR_ARGUMENT);

@@ -143,7 +143,7 @@ static void test_refusals(void **state)
         assert_int_equal(ceilings_gemm_cpu.rows[row].run(&args, NULL, NULL, NULL),
                          KERNEL_ERROR_ARGUMENT);
         args.n = 1;
-        args.dtype = KERNEL_F16;
+        args.dtype = KERNEL_U8;
         assert_int_equal(ceilings_gemm_cpu.rows[row].run(&args, NULL, NULL, NULL),
                          KERNEL_ERROR_ARGUMENT);
     }

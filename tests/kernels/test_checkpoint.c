@@ -2,7 +2,10 @@
  * model's is refused with the tensor's name. */
 #include "../../kernels/model/checkpoint.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "model_test.h"
@@ -154,6 +157,52 @@ static void test_a_head_that_is_another(void **unused)
     expect_refused(tied, KERNEL_F32, "head.weight is not the token table");
 }
 
+static int write_scratch(char reason[SAFETENSORS_REASON])
+{
+    test_model m = open_model(args_of(tied, KERNEL_F32, MODEL_STEP), "best");
+    void *values = model_memory(&m.args, &m.plan, MODEL_VALUES);
+    int code = model_checkpoint_write_scratch(&tied, KERNEL_F32, values, reason);
+    close_model(&m);
+    return code;
+}
+
+static void expect_empty_folder(void)
+{
+    int entries = 0;
+    DIR *open = opendir(folder);
+    assert_non_null(open);
+    while (readdir(open)) entries++;
+    closedir(open);
+    assert_int_equal(entries, 2); /* . and .. */
+}
+
+/* Neither one that was written whole nor one that the disk had no room for, which a limit
+ * of 1 KB stands for: the tables' 120 elements and a layer's 600 are more. */
+static void test_scratch_leaves_nothing(void **unused)
+{
+    char reason[SAFETENSORS_REASON] = "";
+    struct rlimit limit, before;
+    (void)unused;
+    remove(path);
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(write_scratch(reason), 0);
+    expect_empty_folder();
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = 1024;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(write_scratch(reason), -1);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_non_null(strstr(reason, folder));
+    assert_non_null(strstr(reason, "too large"));
+    expect_empty_folder();
+    setenv("TMPDIR", "/nowhere", 1);
+    assert_int_equal(write_scratch(reason), -1);
+    assert_non_null(strstr(reason, "/nowhere"));
+    unsetenv("TMPDIR");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_other_models_are_refused),
         cmocka_unit_test(test_a_head_that_is_another),
+        cmocka_unit_test(test_scratch_leaves_nothing),
     };
     return cmocka_run_group_tests_name("checkpoint", tests, make_folder, remove_folder);
 }

@@ -93,6 +93,27 @@ static void test_own(void **state)
     assert_in_range(cpu_threads(), 1, cpu_affinity());
 }
 
+/* The mask's first processor alone, after which the others are refused. It comes last:
+ * the mask stays so. */
+static void test_pin(void **state)
+{
+    static const char *const bad[] = {"", "a", "0,", "-1", "0-", "3-1", "0 1", "0x1"};
+    char one[16], other[64];
+    int first = 0, allowed = cpu_affinity();
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_string_equal(cpu_pin(bad[i]), "wants a list as 0,2-3");
+    assert_string_equal(cpu_pin("99999999"), "this process may not run on all of them");
+    assert_int_equal(cpu_affinity(), allowed);
+    for (snprintf(one, sizeof one, "0"); cpu_pin(one) != NULL; first++)
+        snprintf(one, sizeof one, "%d", first + 1);
+    assert_int_equal(cpu_affinity(), 1);
+    snprintf(other, sizeof other, "%s,%d", one, first + 1);
+    assert_string_equal(cpu_pin(other), "this process may not run on all of them");
+    assert_null(cpu_pin(one));
+    assert_int_equal(cpu_affinity(), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +121,7 @@ int main(void)
         cmocka_unit_test(test_parents),
         cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_pin),
     };
     if (!mkdtemp(root)) return 1;
     make_folder("a");

@@ -357,6 +357,7 @@ static void check_table(kernel_table table, check_function *check, const embeddi
     for (size_t i = 0; i < table.count; i++) {
         check(&table.rows[i], s, KERNEL_F32, tokens);
         check(&table.rows[i], s, KERNEL_BF16, tokens);
+        check(&table.rows[i], s, KERNEL_F16, tokens);
     }
 }
 
@@ -442,13 +443,13 @@ static void test_bad_arguments(void **unused)
     const embedding_shape bad[] = {{0, 4, 2, 0}, {3, 0, 2, 0}, {3, 4, 0, 0}, {3, 4, 2, -1}};
     const int32_t tokens[] = {0, 1, 2};
     float table[8] = {0}, out[8];
-    embedding_forward_args args = {{3, 4, 2, 0}, KERNEL_F16, tokens, table, NULL, out, NULL};
-    embedding_backward_args backward = {{3, 4, 2, 0}, KERNEL_F16, tokens, table, out, NULL, NULL};
+    embedding_forward_args args = {{3, 4, 2, 0}, KERNEL_U8, tokens, table, NULL, out, NULL};
+    embedding_backward_args backward = {{3, 4, 2, 0}, KERNEL_U8, tokens, table, out, NULL, NULL};
     (void)unused;
     for (size_t v = 0; v < embedding_forward_cpu.count; v++) {
         const kernel_variant *forward_row = &embedding_forward_cpu.rows[v];
         const kernel_variant *backward_row = &embedding_backward_cpu.rows[v];
-        args.dtype = backward.dtype = KERNEL_F16;
+        args.dtype = backward.dtype = KERNEL_U8;
         assert_int_equal(run_variant(forward_row, &args), KERNEL_ERROR_ARGUMENT);
         assert_int_equal(run_variant(backward_row, &backward), KERNEL_ERROR_ARGUMENT);
         args.dtype = backward.dtype = KERNEL_F32;

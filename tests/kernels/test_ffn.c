@@ -321,7 +321,7 @@ static void test_refusals(void **state)
     make_problem(&p, (ffn_shape){2, 3, 4}, KERNEL_F32);
     for (size_t row = 0; row < ffn_forward_cpu.count; row++) {
         ffn_forward_args args = forward_args(&p, 1);
-        args.dtype = KERNEL_F16;
+        args.dtype = KERNEL_U8;
         assert_int_equal(run_variant(&ffn_forward_cpu.rows[row], &args), KERNEL_ERROR_ARGUMENT);
         args = forward_args(&p, 1);
         args.pre = NULL;

@@ -212,10 +212,10 @@ static void test_variants(void **state)
 {
     static const loss_shape shapes[] = {{1, 1},  {127, 31},  {129, 33}, {5, 129},
                                         {1, 127}, {3, 1025}, {2, 5003}};
-    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16};
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
-        problem p = make_problem(shapes[i / 2], dtypes[i % 2]);
+    for (size_t i = 0; i < 3 * sizeof shapes / sizeof *shapes; i++) {
+        problem p = make_problem(shapes[i / 3], dtypes[i % 3]);
         check_table(loss_forward_cpu, &p, LOSSES);
         check_table(loss_backward_cpu, &p, GRADIENTS);
         check_table(loss_forward_backward_cpu, &p, LOSSES | GRADIENTS);
@@ -272,7 +272,7 @@ static void test_refusals(void **state)
     (void)state;
     problem p = make_problem((loss_shape){4, 9}, KERNEL_F32);
     loss_args half = p.args, empty = p.args, wide = p.args;
-    half.dtype = KERNEL_F16;
+    half.dtype = KERNEL_U8;
     empty.shape.rows = 0;
     assert_all_refuse(&half, KERNEL_ERROR_ARGUMENT);
     assert_all_refuse(&empty, KERNEL_ERROR_ARGUMENT);

@@ -352,11 +352,11 @@ static void test_variants(void **state)
 {
     static const norm_shape shapes[] = {{1, 1},   {127, 31}, {129, 33}, {5, 129},
                                         {1, 127}, {33, 768}, {3, 1025}};
-    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16};
+    static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
     (void)state;
-    for (size_t i = 0; i < 8 * sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < 12 * sizeof shapes / sizeof *shapes; i++) {
         norm_kind kind = i & 1 ? NORM_RMS : NORM_LAYER;
-        problem p = make_problem(shapes[i / 8], kind, dtypes[i / 2 % 2], i / 4 % 2);
+        problem p = make_problem(shapes[i / 12], kind, dtypes[i / 4 % 3], i / 2 % 2);
         for (size_t row = 0; row < norm_forward_cpu.count; row++)
             check_forward(&norm_forward_cpu.rows[row], &p);
         for (size_t row = 0; row < norm_backward_cpu.count; row++)
@@ -390,7 +390,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     for (size_t row = 0; row < norm_forward_cpu.count; row++) {
-        norm_forward_args half = {.shape = small, .dtype = KERNEL_F16};
+        norm_forward_args half = {.shape = small, .dtype = KERNEL_U8};
         norm_forward_args empty = {.shape = {0, 8}, .dtype = KERNEL_F32};
         assert_int_equal(norm_forward_cpu.rows[row].run(&half, NULL, NULL, NULL),
                          KERNEL_ERROR_ARGUMENT);

@@ -264,7 +264,7 @@ static void open_flat(flat *f, kernel_dtype dtype)
     f->first = new_array(KERNEL_F32, f->count, 1, 3);
     f->second = new_array(KERNEL_F32, f->count, 1, 4);
     for (int64_t i = 1; i <= f->count; i++) f->second[i] *= f->second[i];
-    if (dtype == KERNEL_BF16) f->master = new_array(KERNEL_F32, f->count, 1, 1);
+    if (dtype != KERNEL_F32) f->master = new_array(KERNEL_F32, f->count, 1, 1);
     for (int i = 0; i < TENSORS; i++, begin += odd_counts[i - 1])
         f->tensors[i] = (optimizer_tensor){
             odd_counts[i], at(f->parameter, dtype, begin), at(f->gradient, dtype, begin),
@@ -352,15 +352,15 @@ static int run_variant(const kernel_variant *variant, const void *args)
     return error;
 }
 
-static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16};
-enum { DTYPES = 2, LIST_STEPS = 3 };
+static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
+enum { DTYPES = 3, LIST_STEPS = 3 };
 
 static void check_adamw(const kernel_variant *variant, kernel_dtype dtype, const float *scale)
 {
     flat f;
     open_flat(&f, dtype);
     oracle o = open_oracle(&f);
-    optimizer_adamw_args args = {f.list, dtype, large, scale};
+    optimizer_adamw_args args = {f.list, dtype, large, scale, NULL};
     for (int t = 1; t <= LIST_STEPS; t++) {
         args.settings.step = t;
         assert_int_equal(run_variant(variant, &args), KERNEL_OK);
@@ -422,7 +422,7 @@ static void test_adamw_variants_of_a_scalar(void **unused)
     for (size_t i = 0; i < optimizer_adamw_cpu.count; i++) {
         float parameter = start, gradient, first = 0, second = 0;
         const optimizer_tensor tensor = {1, &parameter, &gradient, NULL, &first, &second};
-        optimizer_adamw_args args = {{&tensor, 1}, KERNEL_F32, large, NULL};
+        optimizer_adamw_args args = {{&tensor, 1}, KERNEL_F32, large, NULL, NULL};
         for (int t = 0; t < STEPS; t++) {
             gradient = gradients[t];
             args.settings.step = t + 1;
@@ -502,16 +502,16 @@ static void test_bad_arguments(void **unused)
     optimizer_adamw first_step = large;
     (void)unused;
     first_step.step = 1;
-    const optimizer_adamw_args adamw[] = {{list, KERNEL_F16, first_step, NULL},
-                                          {none, KERNEL_F32, first_step, NULL},
-                                          {list, KERNEL_F32, large, NULL}};
+    const optimizer_adamw_args adamw[] = {{list, KERNEL_U8, first_step, NULL, NULL},
+                                          {none, KERNEL_F32, first_step, NULL, NULL},
+                                          {list, KERNEL_F32, large, NULL, NULL}};
     for (size_t v = 0; v < optimizer_adamw_cpu.count; v++)
         for (int i = 0; i < 3; i++)
             assert_int_equal(optimizer_adamw_cpu.rows[v].run(&adamw[i], NULL, NULL, NULL),
                              KERNEL_ERROR_ARGUMENT);
-    const optimizer_sgd_args sgd[] = {{list, KERNEL_F16, {1, 1}, NULL},
+    const optimizer_sgd_args sgd[] = {{list, KERNEL_U8, {1, 1}, NULL},
                                       {none, KERNEL_F32, {1, 1}, NULL}};
-    const optimizer_clip_args clip[] = {{list, KERNEL_F16, 1, &norm, &scale},
+    const optimizer_clip_args clip[] = {{list, KERNEL_U8, 1, &norm, &scale},
                                         {none, KERNEL_F32, 1, &norm, &scale}};
     for (int i = 0; i < 2; i++) {
         for (size_t v = 0; v < optimizer_sgd_cpu.count; v++)

@@ -115,7 +115,7 @@ static void test_refusals(void **state)
     (void)state;
     for (size_t row = 0; row < rope_forward_cpu.count; row++) {
         rope_args half = good, odd = good;
-        half.dtype = KERNEL_F16;
+        half.dtype = KERNEL_U8;
         odd.shape.head_dim = 3;
         assert_int_equal(rope_forward_cpu.rows[row].run(&half, NULL, NULL, NULL),
                          KERNEL_ERROR_ARGUMENT);

@@ -4,6 +4,7 @@
  */
 #include "kernel_test.h"
 
+#include "../../kernels/common/convert.h"
 #include "../../kernels/common/random.h"
 #include "../../kernels/common/simd.h"
 #include "../../kernels/ffn/ffn.h"
@@ -137,6 +138,76 @@ static void nan_of(const simd_functions *f)
     assert_true(isnan(pair[0]) && !isnan(pair[1]));
 }
 
+/* ---- rows that memory bounds ------------------------------------------------------- */
+
+/* Halves of every kind, of every length to beyond two vectors, as convert.h has them. */
+static void halves_of(const simd_functions *f)
+{
+    static const float special[] = {NAN, -NAN, INFINITY, -INFINITY, 0, -0.0f, 3.4e38f, 1e-45f,
+                                    0x1.01p0f, 0x1.03p0f, 0x1.010002p0f};
+    enum { COUNT = 35, SPECIAL = sizeof special / sizeof *special };
+    float *values = random_floats(COUNT, 5), wide[COUNT + 1], expected_wide[COUNT];
+    uint16_t halves[COUNT + 1], expected[COUNT];
+    memcpy(values, special, sizeof special);
+    kernel_from_f32(values, KERNEL_BF16, COUNT, expected);
+    kernel_to_f32(expected, KERNEL_BF16, COUNT, expected_wide);
+    for (int count = 0; count <= COUNT; count++) {
+        halves[count] = 77;
+        wide[count] = 77;
+        f->narrow(count, values, halves);
+        f->widen(count, halves, wide);
+        assert_memory_equal(halves, expected, (size_t)count * sizeof *halves);
+        assert_memory_equal(wide, expected_wide, (size_t)count * sizeof *wide);
+        assert_int_equal(halves[count], 77);
+        assert_close(wide[count], 77, 0);
+    }
+    free(values);
+}
+
+/* From any element to any other, through the caches and around them, and nothing
+ * beside them is written. */
+static void maps_of(const simd_functions *f)
+{
+    enum { MOST = 200 };
+    float x[MOST], y[MOST], *dst = fresh(MOST * sizeof *dst);
+    for (int i = 0; i < MOST; i++) x[i] = (float)i, y[i] = (float)(1000 - i);
+    for (int first = 0; first < 17; first++)
+        for (int count = 0; first + count < 150; count += 7)
+            for (int around = 0; around < 2; around++)
+                for (int which = 0; which < 3; which++) {
+                    for (int i = 0; i < MOST; i++) dst[i] = -1;
+                    if (which == 0) f->copy(count, x + 3, dst + first, around);
+                    if (which == 1) f->fill(count, 9, dst + first, around);
+                    if (which == 2) f->add_scaled(count, x + 3, 2, y + 1, dst + first, around);
+                    for (int i = 0; i < MOST; i++) {
+                        int at = i - first, is_in = at >= 0 && at < count;
+                        float values[] = {(float)(at + 3), 9, (float)(at + 3 + 2 * (999 - at))};
+                        assert_close(dst[i], is_in ? values[which] : -1, 0);
+                    }
+                }
+    free(dst);
+}
+
+/* 1 to n: n (n + 1) / 2, and squares about the middle (n^3 - n) / 12. */
+static void sums_of(const simd_functions *f)
+{
+    enum { MOST = 150 };
+    float x[MOST + 1];
+    uint32_t words[MOST + 1];
+    for (int i = 0; i <= MOST; i++) x[i] = (float)(i + 1), words[i] = UINT32_MAX - 1 + (unsigned)i;
+    for (int n = 1; n <= MOST; n++) {
+        double middle = (n + 1) / 2.0;
+        assert_close(f->sum(n, x), n * middle, 0);
+        assert_close(f->sum_of_squares(n, x, (float)middle), (pow(n, 3) - n) / 12, 1e-6 * n * n * n);
+        assert_int_equal(f->sum_words(n, words), (uint32_t)(n * (n - 1) / 2 - 2 * n));
+        float log_sum = f->sum_of_exponentials(n, x[n - 1], x); /* a geometric series of 1 / e */
+        assert_close(log_sum, (1 - exp(-n)) / (1 - exp(-1)), 1e-6);
+        float gradient[MOST];
+        f->softmax_gradient(n, x[n - 1], 3, x, gradient, 0);
+        for (int i = 0; i < n; i++) assert_close(gradient[i], 3 * exp(i + 1 - n), 4e-7);
+    }
+}
+
 static void test_families(void **state)
 {
     (void)state;
@@ -146,6 +217,9 @@ static void test_families(void **state)
     for_families(rows_of);
     for_families(gelu_of);
     for_families(nan_of);
+    for_families(halves_of);
+    for_families(maps_of);
+    for_families(sums_of);
 }
 
 /* ---- products of any size and layout --------------------------------------------- */

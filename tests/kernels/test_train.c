@@ -145,8 +145,17 @@ static void test_bf16(void **unused)
     train(KERNEL_BF16, "best", 3e-2);
 }
 
+/* 11 bits, and a loss scale that a first step may find too large. */
+static void test_f16(void **unused)
+{
+    (void)unused;
+    train(KERNEL_F16, "best", 4e-3);
+    train(KERNEL_F16, "unfused", 4e-3);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16),
+                                       cmocka_unit_test(test_f16)};
     return cmocka_run_group_tests_name("train", tests, NULL, NULL);
 }

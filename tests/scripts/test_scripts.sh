@@ -375,6 +375,43 @@ awk -f compare/csv.awk -f compare/numbers.awk -f "$root/scripts/tables/model_hab
     ! grep -q 'y b=4' log
 check $? "the table of habits: a step's time, tokens, times the better one with an interval"
 
+# Three runs of habits whose factors are 3, and 1.2 for an evaluation in front of 50 steps:
+# every 100 steps that is 1.1 and every 500 steps 1.02. Rows that are not ok have no line.
+habit_rows() { # habit_rows PARAMS WORSE US BETTER US COUNTERS
+    for run in 1 2 3; do
+        echo "2,model,model.habit,$2,cpu,f32,$1 size=x b=4 t=128,cold,c,$run,ok,$3,$6,card"
+        echo "2,model,model.habit,$4,cpu,f32,$1 size=x b=4 t=128,cold,c,$run,ok,$5,idle_us=0,card"
+    done
+}
+{
+    echo schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,median_us,counters,device
+    habit_rows 'habit=evaluation steps=50' 10_batches 600 none 500 ''
+    habit_rows 'habit=loader batch_ms=5 steps=8' 0_threads 900 resident 300 idle_us=75
+    habit_rows 'habit=zero steps=1' memset 90 overwritten 100 ''
+    echo '2,model,model.habit,first,cpu,f32,habit=products steps=1 size=x b=4 t=128,cold,c,1,unsupported,,,card'
+} > habits
+cat > want-habits <<'EOS'
+card, 3 runs. Times a step by the better habit, with the interval of `gpubench-compare --variants`.
+
+1. **loader**, 5 ms, 0_threads (f32, x b=4 t=128): 3.00 times `resident` (3.000 to 3.000). A batch
+2. **evaluation**, 10_batches every 50 steps (f32, x b=4 t=128): 1.20 times `none` (1.200 to 1.200). An evaluation
+
+| habit | variant | dtype | size | times | interval | against | idle us a step |
+|---|---|---|---|---:|---|---|---:|
+| loader | 5 ms, 0_threads | f32 | x b=4 t=128 | 3.000 | 3.000 to 3.000 | resident | 75.00 |
+| evaluation | 10_batches every 50 steps | f32 | x b=4 t=128 | 1.200 | 1.200 to 1.200 | none | - |
+| evaluation | 10_batches every 100 steps | f32 | x b=4 t=128 | 1.100 | 1.100 to 1.100 | none | - |
+| evaluation | 10_batches every 500 steps | f32 | x b=4 t=128 | 1.020 | 1.020 to 1.020 | none | - |
+| zero | memset | f32 | x b=4 t=128 | 0.900 | 0.900 to 0.900 | overwritten | - |
+EOS
+COMPARE="$root/build/gpubench-compare" "$root/scripts/habits.sh" habits > log 2>&1 &&
+    sed 's/^\([12]\..*)\. A[n]* [a-z]*\).*/\1/' log | diff want-habits - > /dev/null
+check $? "the table of habits' factors: the largest first, what comes once in 50 steps shared out"
+sed '/,cpu,f32,habit=[lez]/d' habits > bad
+"$root/scripts/habits.sh" bad > log 2>&1
+[ $? -eq 2 ] && grep -q 'no row of model.habit is ok in bad' log
+check $? "no habit that is ok: said, status 2"
+
 # A first step of 9 ms where none came before, all others 1 ms: the mean of ten is 1.8.
 cat > fake-steps <<'EOS'
 #!/bin/sh

@@ -4,6 +4,7 @@
  * once for each suite, SUITE_FILE, with a small SHAPE for it.
  */
 #include "../../suites/parallel.c"
+#include "../../suites/peaks.c"
 
 #include "../../suites/gpubench.c"
 

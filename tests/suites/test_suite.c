@@ -3,6 +3,7 @@
  * for elements that were not written, samples of indices, sizes that do not fit.
  */
 #include "../../suites/parallel.c"
+#include "../../suites/peaks.c"
 
 #include "../../suites/gpubench.c"
 

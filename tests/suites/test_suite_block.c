@@ -3,6 +3,7 @@
  * anything that a pass leaves behind, and one that was not written.
  */
 #include "../../suites/parallel.c"
+#include "../../suites/peaks.c"
 
 #include "../../suites/gpubench.c"
 

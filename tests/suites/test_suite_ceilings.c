@@ -3,6 +3,7 @@
  * ones included, and a NaN among many numbers.
  */
 #include "../../suites/parallel.c"
+#include "../../suites/peaks.c"
 
 #include "../../suites/gpubench.c"
 

@@ -3,6 +3,7 @@
  * of a million, the last ones included.
  */
 #include "../../suites/parallel.c"
+#include "../../suites/peaks.c"
 
 #include "../../suites/gpubench.c"
 

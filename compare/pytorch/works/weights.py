@@ -7,10 +7,11 @@ import torch
 
 from ..parameters import model_shapes, parameter_names
 
-DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16,
+          "I32": torch.int32}
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def read_tensors(path):
     """8 bytes that tell the header's length, the header in JSON, the data."""
     with open(path, "rb") as file:
@@ -21,7 +22,7 @@ def read_tensors(path):
         header.pop("__metadata__", None)
         return {name: tensor_at(data, 8 + length, **entry) for name, entry in header.items()}
     except (struct.error, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"--weights '{path}': no safetensors file: {error}") from error
+        raise ValueError(f"'{path}': no safetensors file: {error}") from error
 
 
 def tensor_at(data, base, dtype, shape, data_offsets):
@@ -39,7 +40,7 @@ def read_parameters(path, shape, device):
         rows = shape["v"] if name in ("token_embedding", "head.weight") else size[0]
         if tensor is None or tuple(tensor.shape) != (rows, *size[1:]):
             found = "is missing" if tensor is None else f"is {list(tensor.shape)}"
-            raise ValueError(f"--weights '{path}': {name} {found}, not {[rows, *size[1:]]}")
+            raise ValueError(f"'{path}': {name} {found}, not {[rows, *size[1:]]}")
         padded = torch.zeros(size, dtype=torch.float32, device=device)
         padded[:rows] = tensor
         parameters.append(padded)

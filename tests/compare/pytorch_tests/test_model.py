@@ -1,4 +1,5 @@
 """The GPT on PyTorch: shapes and names everywhere, its numbers where PyTorch is."""
+import argparse
 import importlib
 import json
 import math
@@ -9,7 +10,9 @@ import tempfile
 import unittest
 from unittest import mock
 
+from pytorch.agree import agree, compared_tensors
 from pytorch.cases import shape_of
+from pytorch.errors import UsageError
 from pytorch.measure import verify
 from pytorch.parameters import model_shapes, parameter_names, table_rows
 from pytorch.workload import Mismatch
@@ -35,6 +38,19 @@ class Shapes(unittest.TestCase):
             self.assertEqual(len(names), len(model_shapes(shape)))
         at = dict(zip(parameter_names(GPT2), model_shapes(GPT2)))
         self.assertEqual((at["h.11.fc2.weight"], at["h.0.qkv.bias"]), ((768, 3072), (2304,)))
+
+
+class Agreement(unittest.TestCase):
+    def test_what_gradients_need_is_said(self):
+        steps = [make_case("model", "model.step", "torch-eager", dtype, TINY + "1")
+                 for dtype in ("f32", "bf16")]
+        settings = argparse.Namespace(weights=None, gradients="g", seed=1)
+        with self.assertRaisesRegex(UsageError, "--gradients wants --weights"):
+            agree(settings, steps[:1])
+        settings.weights = "w"
+        for cases in (steps, []):
+            with self.assertRaisesRegex(UsageError, f"leave {len(cases)} of model.step"):
+                agree(settings, cases)
 
 
 @unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
@@ -108,6 +124,39 @@ class OnTheCpu(unittest.TestCase):
             outputs = workload.run()
             with mock.patch.multiple(work, **wrong):
                 self.assertRaises(Mismatch, verify, workload, outputs)
+
+    def write_outcome(self, path, model, times=1.0):
+        """What the suite's --gradients writes, of PyTorch's; one tensor is `times` as long."""
+        loss = model.loss()
+        slopes = list(self.torch.autograd.grad(loss, model.parameters))
+        names = parameter_names(model.shape)
+        slopes[names.index("h.1.fc1.bias")] *= times
+        entries = {name: slope[:21] if slope.shape[:1] == (128,) else slope
+                   for name, slope in zip(names, slopes)}
+        entries.update(tokens=model.tokens.int(), targets=model.targets.int(),
+                       loss=loss.detach().view(1))
+        header, data = {}, b""
+        for name, entry in entries.items():
+            code = "f" if entry.is_floating_point() else "i"
+            begin = len(data)
+            data += struct.pack(f"<{entry.numel()}{code}", *entry.flatten().tolist())
+            header[name] = {"dtype": {"f": "F32", "i": "I32"}[code], "shape": list(entry.shape),
+                            "data_offsets": [begin, len(data)]}
+        text = json.dumps(header).encode()
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data)
+
+    def test_gradients_that_are_not_those_of_the_weights_are_named(self):
+        inputs = self.works.Inputs("cpu", 1)
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = (os.path.join(folder, name) for name in ("good", "bad"))
+            model = self.works.model.Model(self.case("step", 1), inputs, grad=True)
+            self.write_outcome(good, model)
+            self.write_outcome(bad, model, times=1.001)
+            for path, apart in ((good, []), (bad, ["h.1.fc1.bias"])):
+                lines = list(compared_tensors(self.case("step", 1), inputs, path))
+                self.assertEqual(len(lines), 29)
+                self.assertEqual([line[0] for line in lines if line[1] > line[3]], apart)
 
     def write(self, path, shape, without=""):
         """By the documented layout; a tensor's elements are its index. Tables have no padding."""

@@ -1,0 +1,143 @@
+/*
+ * collective.h - what ranks do together: all-reduce, all-gather, reduce-scatter,
+ * broadcast, all-to-all, and a ring of send and receive. Which elements each rank
+ * gives and gets, what they must be, what a size and a bandwidth mean, and the
+ * libraries that do it (nccl.cu, mpi.c).
+ *
+ * S is the bytes of the whole array that was moved: what each rank has of an
+ * all-reduce, a broadcast and a send, what a rank gets of an all-gather and gives
+ * to a reduce-scatter and an all-to-all. Algorithm bandwidth is S over the time,
+ * bus bandwidth that times a factor which makes it what a link carries: as
+ * nccl-tests, doc/PERFORMANCE.md.
+ */
+#ifndef KERNEL_COLLECTIVE_H
+#define KERNEL_COLLECTIVE_H
+
+#include "../common/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum collective_operation {
+    COLLECTIVE_ALL_REDUCE,     /* each gets the sum of all */
+    COLLECTIVE_ALL_GATHER,     /* each gets every rank's block, in order */
+    COLLECTIVE_REDUCE_SCATTER, /* rank r gets block r of the sum */
+    COLLECTIVE_BROADCAST,      /* each gets what rank 0 has */
+    COLLECTIVE_ALL_TO_ALL,     /* rank r gets block r of every rank, in order */
+    COLLECTIVE_SEND_RECEIVE    /* each sends to the next rank, the last one to rank 0 */
+} collective_operation;
+
+enum { COLLECTIVE_OPERATIONS = COLLECTIVE_SEND_RECEIVE + 1 };
+
+/* block: elements of one rank's part, and of the whole where there are no parts.
+ * in_place: the result goes where the input is. */
+typedef struct collective_shape {
+    collective_operation operation;
+    kernel_dtype dtype; /* f32 or bf16 */
+    int ranks, in_place;
+    int64_t block;
+} collective_shape;
+
+/* "all_reduce", ... */
+const char *collective_name(collective_operation operation);
+
+/* In place is not defined for pairs of sends and receives, which all-to-all is made
+ * of: their buffers must not overlap. */
+int collective_has_in_place(collective_operation operation);
+
+/* Elements of a block so that S is at most bytes; at least 1. */
+int64_t collective_block(collective_operation operation, kernel_dtype dtype, int ranks,
+                         int64_t bytes);
+
+/* Elements that a rank gives and gets. */
+int64_t collective_send_count(const collective_shape *s);
+int64_t collective_receive_count(const collective_shape *s);
+
+/* S in bytes; UINT64_MAX if that does not fit. */
+uint64_t collective_bytes(const collective_shape *s);
+
+/* Bus bandwidth over algorithm bandwidth: 2(n-1)/n for all-reduce, (n-1)/n for
+ * all-gather, reduce-scatter and all-to-all, 1 for broadcast and send/receive. 0
+ * for one rank, where no link carries anything. */
+double collective_bus_factor(collective_operation operation, int ranks);
+
+/* What the inputs are made of. COUNTED: whole numbers so small that every sum of them
+ * is one of both dtypes, whatever the order: results are exact. RANDOM: uniform in
+ * (-1, 1), where each rounding of a sum may differ. Both are functions of the place, so
+ * that what went elsewhere shows. */
+typedef enum collective_data { COLLECTIVE_COUNTED, COLLECTIVE_RANDOM } collective_data;
+
+/* As many ranks may sum COUNTED inputs exactly. */
+enum { COLLECTIVE_MOST_RANKS = 256 };
+
+/* Element index of what a rank gives, as its dtype holds it. */
+float collective_input(const collective_shape *s, collective_data data, uint64_t seed, int rank,
+                       int64_t index);
+
+/* Element index of what a rank must get, and by how much a result may differ from it:
+ * 0 where nothing is rounded. */
+typedef struct collective_expected {
+    double value, tolerance;
+} collective_expected;
+
+collective_expected collective_output(const collective_shape *s, collective_data data,
+                                      uint64_t seed, int rank, int64_t index);
+
+/* Of the ranks that a job has, those of one process: first, first + 1, ... */
+typedef struct collective_ranks {
+    int first, count, all;
+} collective_ranks;
+
+/* The buffers of one rank. In place, both are in one piece of memory. */
+typedef struct collective_buffers {
+    void *memory, *send, *receive;
+    size_t bytes; /* of memory */
+} collective_buffers;
+
+/* Bytes of a rank's memory, SIZE_MAX if that does not fit; and where in it send and
+ * receive are. */
+size_t collective_memory_bytes(const collective_shape *s);
+void collective_place(const collective_shape *s, int rank, collective_buffers *b);
+
+/* A message of up to so many bytes for what went wrong. */
+enum { COLLECTIVE_MESSAGE = 200 };
+
+/* A library at work for the ranks of this process. All functions but why_not are called
+ * by one thread, by every process of a job in the same order; they return 0 or a code
+ * other than 0 and a message. */
+typedef struct collective_library {
+    const char *name; /* what the CSV calls it */
+    /* Why it cannot be used here; NULL: it can. */
+    const char *(*why_not)(void);
+    /* "NCCL 2.28.9", of the library that is loaded. */
+    const char *(*version)(void);
+    /* The communicators. exchange: copies bytes at memory from rank 0's process to all. */
+    int (*open)(const collective_ranks *ranks, int (*exchange)(void *memory, size_t bytes),
+                void **state, char *message);
+    void (*close)(void *state);
+    /* Ends what hangs; close is called afterwards, and may then hang itself. */
+    void (*abandon)(void *state);
+    int (*allocate)(void *state, int rank, size_t bytes, void **memory, char *message);
+    void (*release)(void *state, int rank, void *memory);
+    int (*copy)(void *state, int rank, void *to, const void *from, size_t bytes, char *message);
+    /* Executes the operation count times in a row on all ranks of this process, waits, and
+     * says what it took from the first rank's start to the last one's end. graph: captured
+     * once and replayed. Stops with an error as soon as *stop is not 0, where it can. */
+    int (*execute)(void *state, const collective_shape *s, collective_buffers *buffers,
+                   uint64_t count, int graph, const volatile int *stop, double *us,
+                   char *message);
+    int has_graphs;
+} collective_library;
+
+extern const collective_library collective_mpi;
+#ifdef KERNEL_COLLECTIVE_CUDA
+extern const collective_library collective_nccl;
+/* The file to load instead of looking for one; before anything else. */
+void collective_nccl_use(const char *path);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

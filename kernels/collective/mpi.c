@@ -1,0 +1,211 @@
+/*
+ * mpi.c - the collectives by MPI, on host memory: what an MPI library's own algorithms
+ * do, one rank in each process. Compiled with KERNEL_MPI defined to 1 where there is an
+ * MPI compiler; elsewhere it says so. MPI has to be initialized by whoever uses it.
+ */
+#define _XOPEN_SOURCE 700
+#include "collective.h"
+
+#include <stdio.h>
+
+#ifndef KERNEL_MPI
+#define KERNEL_MPI 0
+#endif
+
+#if KERNEL_MPI
+
+#include "../common/convert.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct mpi_state {
+    int ranks, rank;
+    MPI_Op sum_bf16;
+} mpi_state;
+
+static const char *why_not(void)
+{
+    return NULL;
+}
+
+/* "Open MPI v4.1.4": up to the first comma or line end. */
+static const char *version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    if (!*text) MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",\n")] = '\0';
+    return text;
+}
+
+static int explain(const char *what, int code, char *message)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (code == MPI_SUCCESS) return 0;
+    MPI_Error_string(code, text, &length);
+    snprintf(message, COLLECTIVE_MESSAGE, "%s: %.120s", what, text);
+    return code;
+}
+
+/* MPI has no bf16: each addition is done in f32 and rounded. */
+static void add_bf16(void *in, void *in_out, int *count, MPI_Datatype *type)
+{
+    const uint16_t *a = in;
+    uint16_t *b = in_out;
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        b[i] = kernel_bf16_from_f32(kernel_bf16_to_f32(a[i]) + kernel_bf16_to_f32(b[i]));
+}
+
+static void close_mpi(void *state)
+{
+    mpi_state *m = state;
+    MPI_Op_free(&m->sum_bf16);
+    free(m);
+}
+
+static int open_mpi(const collective_ranks *ranks, int (*exchange)(void *memory, size_t bytes),
+                    void **state, char *message)
+{
+    mpi_state *m = calloc(1, sizeof *m);
+    int code;
+    (void)exchange;
+    if (!m) return KERNEL_ERROR_MEMORY;
+    m->ranks = ranks->all;
+    m->rank = ranks->first;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    code = explain("MPI_Op_create", MPI_Op_create(add_bf16, 1, &m->sum_bf16), message);
+    if (code)
+        free(m);
+    else
+        *state = m;
+    return code;
+}
+
+/* A blocking call has no way out: who waits for it has to leave it behind. */
+static void abandon(void *state)
+{
+    (void)state;
+}
+
+static int allocate(void *state, int rank, size_t bytes, void **memory, char *message)
+{
+    (void)state;
+    *memory = bytes < SIZE_MAX ? aligned_alloc(512, bytes) : NULL;
+    if (!*memory)
+        snprintf(message, COLLECTIVE_MESSAGE, "rank %d: no %zu bytes of memory", rank, bytes);
+    return *memory ? 0 : KERNEL_ERROR_MEMORY;
+}
+
+static void release(void *state, int rank, void *memory)
+{
+    (void)state;
+    (void)rank;
+    free(memory);
+}
+
+static int copy(void *state, int rank, void *to, const void *from, size_t bytes, char *message)
+{
+    (void)state;
+    (void)rank;
+    (void)message;
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+/* What the C library's copy is to NCCL's root: its receive buffer gets the data too. */
+static int broadcast(const mpi_state *m, const collective_buffers *b, int count, MPI_Datatype type,
+                     size_t bytes)
+{
+    if (m->rank == 0 && b->send != b->receive) memcpy(b->receive, b->send, bytes);
+    return MPI_Bcast(b->receive, count, type, 0, MPI_COMM_WORLD);
+}
+
+/* In place, MPI leaves a rank's block at the array's start, and NCCL where it is in the
+ * array: it is moved there, and that belongs to the time. */
+static int reduce_scatter(const collective_shape *s, const collective_buffers *b, int count,
+                          MPI_Datatype type, MPI_Op sum)
+{
+    int code;
+    if (!s->in_place)
+        return MPI_Reduce_scatter_block(b->send, b->receive, count, type, sum, MPI_COMM_WORLD);
+    code = MPI_Reduce_scatter_block(MPI_IN_PLACE, b->send, count, type, sum, MPI_COMM_WORLD);
+    if (b->receive != b->send)
+        memcpy(b->receive, b->send, (size_t)s->block * kernel_dtype_bytes(s->dtype));
+    return code;
+}
+
+static int execute_once(const mpi_state *m, const collective_shape *s, const collective_buffers *b)
+{
+    const MPI_Datatype type = s->dtype == KERNEL_BF16 ? MPI_UINT16_T : MPI_FLOAT;
+    const MPI_Op sum = s->dtype == KERNEL_BF16 ? m->sum_bf16 : MPI_SUM;
+    const void *send = s->in_place ? MPI_IN_PLACE : b->send;
+    const int n = (int)s->block, next = (m->rank + 1) % m->ranks;
+    switch (s->operation) {
+    case COLLECTIVE_ALL_REDUCE:
+        return MPI_Allreduce(send, b->receive, n, type, sum, MPI_COMM_WORLD);
+    case COLLECTIVE_ALL_GATHER:
+        return MPI_Allgather(send, n, type, b->receive, n, type, MPI_COMM_WORLD);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return reduce_scatter(s, b, n, type, sum);
+    case COLLECTIVE_BROADCAST:
+        return broadcast(m, b, n, type, (size_t)s->block * kernel_dtype_bytes(s->dtype));
+    case COLLECTIVE_ALL_TO_ALL:
+        return MPI_Alltoall(send, n, type, b->receive, n, type, MPI_COMM_WORLD);
+    case COLLECTIVE_SEND_RECEIVE: break;
+    }
+    return MPI_Sendrecv(b->send, n, type, next, 0, b->receive, n, type,
+                        (m->rank + m->ranks - 1) % m->ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int execute(void *state, const collective_shape *s, collective_buffers *buffers,
+                   uint64_t count, int graph, const volatile int *stop, double *us, char *message)
+{
+    const mpi_state *m = state;
+    double start;
+    int code;
+    (void)graph;
+    (void)stop;
+    if (s->block > INT_MAX / s->ranks) {
+        snprintf(message, COLLECTIVE_MESSAGE, "MPI counts elements in an int");
+        return KERNEL_ERROR_ARGUMENT;
+    }
+    code = MPI_Barrier(MPI_COMM_WORLD);
+    start = now_us();
+    for (uint64_t i = 0; i < count && code == MPI_SUCCESS; i++) code = execute_once(m, s, buffers);
+    *us = now_us() - start;
+    return explain(collective_name(s->operation), code, message);
+}
+
+const collective_library collective_mpi = {
+    .name = "mpi", .why_not = why_not, .version = version, .open = open_mpi, .close = close_mpi,
+    .abandon = abandon, .allocate = allocate, .release = release, .copy = copy,
+    .execute = execute};
+
+#else
+
+static const char *why_not(void)
+{
+    return "built without MPI: no mpicc was found";
+}
+
+static const char *version(void)
+{
+    return "no MPI";
+}
+
+const collective_library collective_mpi = {.name = "mpi", .why_not = why_not, .version = version};
+
+#endif

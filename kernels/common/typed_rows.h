@@ -1,0 +1,46 @@
+/*
+ * typed_rows.h - rows of an operation's dtype as f32, and back, by simd.h: a row
+ * that is stored as f32 is used where it is. f16 has no vectors of its own.
+ */
+#ifndef KERNEL_TYPED_ROWS_H
+#define KERNEL_TYPED_ROWS_H
+
+#include "element.h"
+#include "simd.h"
+
+/* count elements from `first` on: themselves, or their conversion in `room`. */
+static inline const float *typed_row(const void *data, kernel_dtype dtype, int64_t first,
+                                     int64_t count, float *room)
+{
+    if (element_is_f32(dtype)) return element_at(data, dtype, first);
+    if (dtype == KERNEL_BF16)
+        simd()->widen(count, element_at(data, dtype, first), room);
+    else
+        kernel_to_f32(element_at(data, dtype, first), dtype, count, room);
+    return room;
+}
+
+/* Where to compute a row of results; typed_row_done stores it if that is `room`. */
+static inline float *typed_row_to_fill(void *data, kernel_dtype dtype, int64_t first, float *room)
+{
+    return element_is_f32(dtype) ? element_to(data, dtype, first) : room;
+}
+
+static inline void typed_row_done(const float *row, void *data, kernel_dtype dtype, int64_t first,
+                                  int64_t count)
+{
+    if (dtype == KERNEL_BF16)
+        simd()->narrow(count, row, element_to(data, dtype, first));
+    else if (!element_is_f32(dtype))
+        kernel_from_f32(row, dtype, count, element_to(data, dtype, first));
+}
+
+/* Rows that make a range worth handing to a thread: one costs some microseconds to
+ * wake, which is what so many elements take. */
+static inline int64_t typed_rows_at_a_time(int64_t width)
+{
+    enum { ELEMENTS = 1 << 15 };
+    return 1 + (ELEMENTS - 1) / width;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * simd.c - cross-entropy with the vector instructions that the processor has.
+ *
+ * 4. simd     fused's scheme, exponentials in vectors: a polynomial instead of a
+ *             call for each logit. Large gradients go around the caches. One thread.
+ * 5. threads  the same on all threads, which are handed rows: no more than there
+ *             are rows take part.
+ *
+ * Forward 4 bytes a logit of f32 against an exponential, some 15 instructions for
+ * 16 of them with AVX-512: bound by memory there, by arithmetic with SSE2. Backward
+ * and both 8 bytes: bound by memory.
+ */
+#include "simd.h"
+
+#include <math.h>
+
+#include "../common/pool.h"
+#include "../common/saturating.h"
+#include "../common/typed_rows.h"
+
+enum { PIECE = 4096 }; /* logits that stay in the first-level cache */
+
+typedef struct job {
+    const loss_args *args;
+    int around; /* the gradients go around the caches */
+} job;
+
+static int64_t length_of_piece(const loss_args *a, int64_t begin)
+{
+    int64_t left = a->shape.classes - begin;
+    return left < PIECE ? left : PIECE;
+}
+
+static float lse_of_row(const loss_args *a, int64_t row)
+{
+    float room[PIECE], max = -INFINITY, sum = 0;
+    for (int64_t begin = 0; begin < a->shape.classes; begin += PIECE) {
+        int64_t count = length_of_piece(a, begin);
+        const float *x = typed_row(a->logits, a->dtype, row * a->shape.classes + begin, count,
+                                   room);
+        float most = simd()->row_max(count, x), before = max;
+        max = most > max ? most : max;
+        sum *= max > before ? expf(before - max) : 1;
+        if (max > -INFINITY || isnan(most)) sum += simd()->sum_of_exponentials(count, max, x);
+    }
+    /* cppcheck-suppress invalidFunctionArg ; the largest of them adds 1 to the sum */
+    return max + logf(sum);
+}
+
+static void gradient_of_row(const job *j, int64_t row, float lse)
+{
+    const loss_args *a = j->args;
+    float room[PIECE], scale = a->dloss[row];
+    for (int64_t begin = 0; begin < a->shape.classes; begin += PIECE) {
+        int64_t count = length_of_piece(a, begin), first = row * a->shape.classes + begin;
+        int64_t target = a->targets[row] - begin;
+        const float *x = typed_row(a->logits, a->dtype, first, count, room);
+        float *gradient = typed_row_to_fill(a->dlogits, a->dtype, first, room);
+        simd()->softmax_gradient(count, lse, scale, x, gradient, j->around);
+        if (target >= 0 && target < count) gradient[target] -= scale;
+        typed_row_done(gradient, a->dlogits, a->dtype, first, count);
+    }
+}
+
+static float store_loss(const loss_args *a, int64_t row)
+{
+    float lse = lse_of_row(a, row);
+    int64_t target = row * a->shape.classes + a->targets[row];
+    a->loss[row] = lse - element_get(a->logits, a->dtype, target);
+    if (a->lse) a->lse[row] = lse;
+    return lse;
+}
+
+static void forward_rows(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    (void)worker;
+    for (int64_t row = begin; row < end; row++) (void)store_loss(j->args, row);
+}
+
+static void backward_rows(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    (void)worker;
+    for (int64_t row = begin; row < end; row++) gradient_of_row(j, row, j->args->lse[row]);
+}
+
+static void both_of_rows(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    (void)worker;
+    for (int64_t row = begin; row < end; row++) gradient_of_row(j, row, store_loss(j->args, row));
+}
+
+static int run_on(int threads, const loss_args *a, pool_function *rows)
+{
+    job j = {.args = a};
+    int error = loss_check(a);
+    if (error) return error;
+    uint64_t logits = saturating_product((uint64_t)a->shape.rows, (uint64_t)a->shape.classes);
+    j.around = element_is_f32(a->dtype) &&
+               simd_goes_around(saturating_product(logits, sizeof(float)));
+    pool_for(threads, a->shape.rows, typed_rows_at_a_time(a->shape.classes), rows, &j);
+    return KERNEL_OK;
+}
+
+#define RUN(pass, rows)                                                                         \
+    int loss_##pass##_run_simd(const void *args, void *workspace, void *state,                  \
+                               kernel_stream stream)                                            \
+    {                                                                                           \
+        (void)workspace, (void)state, (void)stream;                                             \
+        return run_on(1, args, rows);                                                           \
+    }                                                                                           \
+    int loss_##pass##_run_threads(const void *args, void *workspace, void *state,               \
+                                  kernel_stream stream)                                         \
+    {                                                                                           \
+        (void)workspace, (void)state, (void)stream;                                             \
+        return run_on(pool_threads(), args, rows);                                              \
+    }
+
+RUN(forward, forward_rows)
+RUN(backward, backward_rows)
+RUN(both, both_of_rows)

@@ -1,0 +1,80 @@
+# peers.awk - with csv.awk and numbers.awk: the model suite's rows, then those of its peers,
+# as markdown: for each case, dtype and shape that both have, the suite's fastest variant
+# beside each variant of a peer, with tokens per second of both and the suite's time over the
+# peer's. Medians over the rounds of median_us; the interval is the widest that the intervals
+# of both medians allow in any round. Each row of a peer that is not ok is named at the end.
+
+value("mode") != "" && value("mode") != "cold" { next }
+
+{
+    variant = value("variant")
+    peer = variant ~ /^(torch|llmc)/
+    shape = value("case") " " value("dtype") " " value("params")
+}
+
+value("status") != "ok" {
+    trouble[++troubles] = variant " " shape ": " value("status") " " value("flags")
+    next
+}
+
+{
+    id = shape SUBSEP variant
+    if (!(shape in own_count)) {
+        shapes[++shape_count] = shape
+        own_count[shape] = peer_count[shape] = 0
+    }
+    if (!(id in count)) {
+        if (peer) peers[shape, ++peer_count[shape]] = id
+        else owns[shape, ++own_count[shape]] = id
+        name[id] = variant (value("flags") ~ /(^| )ungated( |$)/ ? " (ungated)" : "")
+    }
+    values[id, ++count[id]] = number("median_us")
+    least(id, number("ci95_low_us"))
+    most(id, number("ci95_high_us"))
+}
+
+function least(id, us) { if (!(id in low) || us < low[id]) low[id] = us }
+
+function most(id, us) { if (!(id in high) || us > high[id]) high[id] = us }
+
+function fastest(shape,    i, best) {
+    best = owns[shape, 1]
+    for (i = 2; i <= own_count[shape]; i++)
+        if (median(owns[shape, i]) < median(best)) best = owns[shape, i]
+    return best
+}
+
+# The value behind NAME= in the shape.
+function of_shape(shape, wanted,    n, i, list, pair) {
+    n = split(shape, list, " ")
+    for (i = 1; i <= n; i++) {
+        split(list[i], pair, "=")
+        if (pair[1] == wanted) return pair[2]
+    }
+    return 0
+}
+
+function ms(id) { return median(id) / 1000 }
+
+function print_shape(shape,    i, own, other, word, tokens) {
+    own = fastest(shape)
+    tokens = of_shape(shape, "b") * of_shape(shape, "t")
+    split(shape, word, " ")
+    for (i = 1; i <= peer_count[shape]; i++) {
+        other = peers[shape, i]
+        printf "| `%s` | %s | %s t=%s | %s %.3f | %s %.3f | %.0f | %.0f | %.3f (%.3f to %.3f) |\n", \
+            word[1], word[2], of_shape(shape, "size"), of_shape(shape, "t"), name[own], ms(own), \
+            name[other], ms(other), tokens / ms(own) * 1000, tokens / ms(other) * 1000, \
+            ms(own) / ms(other), low[own] / high[other], high[own] / low[other]
+    }
+}
+
+END {
+    if (failed) exit 2
+    print "| case | dtype | shape | gpubench, ms | peer, ms | tokens/s | the peer's | gpubench / peer |"
+    print "|---|---|---|---:|---:|---:|---:|---|"
+    for (i = 1; i <= shape_count; i++)
+        if (own_count[shapes[i]] > 0) print_shape(shapes[i])
+    if (troubles > 0) print "\nNot ok:\n"
+    for (i = 1; i <= troubles; i++) print "- " trouble[i]
+}

@@ -1,0 +1,329 @@
+/*
+ * collective_job.c - orders and answers: see collective_job.h. Whatever may hang, MPI's
+ * and NCCL's calls among it, is done by a thread of its own (worker.h); who is alive is
+ * known from datagrams (heartbeat.h).
+ */
+#define _XOPEN_SOURCE 700
+#include "collective_job.h"
+
+#include "../gpubench.h"
+#include "heartbeat.h"
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    ranks_here here;
+    launch_place place;
+    int launched, started, over, ended;
+    double timeout_s;
+    uint64_t sequence;
+    ranks_answer *answers; /* of each process */
+    char why[COLLECTIVE_MESSAGE]; /* it is over */
+} job = {.timeout_s = 60, .place = {0, 1, 0, 1, 1}};
+
+/* ---- joining ----------------------------------------------------------------------- */
+
+/* What an option was given last, NULL if it was not: asked before gpubench_open could say
+ * it, and in processes that never call that. */
+static const char *find_option(int argc, char **argv, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *text = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], name) && i + 1 < argc) text = argv[i + 1];
+        if (!strncmp(argv[i], name, length) && argv[i][length] == '=') text = argv[i] + length + 1;
+    }
+    return text;
+}
+
+static double read_timeout(int argc, char **argv)
+{
+    const char *text = find_option(argc, argv, "--timeout");
+    double seconds;
+    return text && gpubench_parse_number(text, &seconds) == 0 && seconds > 0 ? seconds : 60;
+}
+
+static int exchange_addresses(void)
+{
+    heartbeat_address own = {0, 0};
+    uint64_t token = (uint64_t)getpid() << 32 ^ (uint64_t)time(NULL);
+    size_t count = (size_t)job.place.size;
+    heartbeat_address *all = calloc(count, sizeof *all);
+    job.answers = calloc(count, sizeof *job.answers);
+    int code = all && job.answers ? 0 : KERNEL_ERROR_MEMORY;
+    if (code == 0) code = heartbeat_open(job.place.hosts == 1, &own);
+    if (code == 0) code = launch_gather(&own, all, sizeof own);
+    if (code == 0) code = launch_broadcast(all, count * sizeof *all);
+    if (code == 0) code = launch_broadcast(&token, sizeof token);
+    if (code == 0) code = heartbeat_start(job.place.rank, job.place.size, all, token);
+    free(all);
+    if (code != 0) fprintf(stderr, "collective: the ranks cannot reach each other: %d\n", code);
+    return code ? 2 : 0;
+}
+
+static int join(void *unused)
+{
+    int code = launch_open(&job.place);
+    (void)unused;
+    return code != 0 || job.place.size == 1 ? code : exchange_addresses();
+}
+
+/* ---- one order in one process -------------------------------------------------------- */
+
+static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
+{
+    r->library = &collective_mpi;
+    r->ranks.first = job.place.rank;
+    if (!job.launched) r->ranks.first = 0;
+    r->ranks.count = job.place.size > 1 ? 1 : r->ranks.count;
+    r->ranks.all = job.place.size > 1 ? job.place.size : r->ranks.count;
+#if GPUBENCH_CUDA
+    if (order->cuda) {
+        if (*order->nccl) collective_nccl_use(order->nccl);
+        r->library = &collective_nccl;
+    }
+#else
+    (void)order;
+#endif
+    if (r->library->why_not()) {
+        a->code = GPUBENCH_UNSUPPORTED;
+        snprintf(a->message, sizeof a->message, "%s", r->library->why_not());
+        return;
+    }
+    if (!job.launched && !order->cuda && launch_open(&job.place) != 0) a->code = GPUBENCH_FAILED;
+    if (a->code == 0)
+        a->code = r->library->open(&r->ranks, launch_broadcast, &r->state, a->message);
+}
+
+static void execute(ranks_here *r, const job_order *order, ranks_answer *a)
+{
+    heartbeat_arrives(order->sequence);
+    a->code = r->library->execute(r->state, &r->shape, r->buffers, order->count, order->graph,
+                                  &r->stop, &a->us, a->message);
+}
+
+static void verify(ranks_here *r, const job_order *order, ranks_answer *a)
+{
+    ranks_fill(r, order->data, order->seed, a);
+    if (a->code == 0) execute(r, order, a);
+    if (a->code == 0) ranks_check(r, order->data, order->seed, a);
+}
+
+static void quit(ranks_here *r)
+{
+    ranks_release(r);
+    if (r->state) r->library->close(r->state);
+    r->state = NULL;
+    if (job.launched || (r->library && r->library == &collective_mpi)) launch_close();
+}
+
+static void carry_out(const job_order *order, ranks_answer *a)
+{
+    ranks_here *r = &job.here;
+    memset(a, 0, sizeof *a);
+    heartbeat_begins(order->sequence);
+    switch (order->what) {
+    case JOB_OPEN: open_library(r, order, a); break;
+    case JOB_SET_UP: ranks_set_up(r, &order->shape, order->seed, a); break;
+    case JOB_EXECUTE: execute(r, order, a); break;
+    case JOB_VERIFY: verify(r, order, a); break;
+    case JOB_RELEASE: ranks_release(r); break;
+    case JOB_QUIT: quit(r); break;
+    }
+}
+
+/* ---- the other ranks ------------------------------------------------------------------ */
+
+static int follow(void *unused)
+{
+    job_order order = {.what = JOB_OPEN};
+    (void)unused;
+    while (order.what != JOB_QUIT) {
+        ranks_answer answer;
+        if (launch_broadcast(&order, sizeof order) != 0) return 1;
+        carry_out(&order, &answer);
+        if (order.what != JOB_QUIT && launch_gather(&answer, NULL, sizeof answer) != 0) return 1;
+    }
+    return 0;
+}
+
+/* Never returns. A rank that is left behind goes with its process. */
+static void follow_until_end(void)
+{
+    int result = worker_do(follow, NULL, 0.1);
+    while (result == WORKER_LATE) {
+        double silence = heartbeat_silence();
+        if (silence < 0) _exit(1);
+        if (silence > job.timeout_s) {
+            fprintf(stderr, "collective: rank %d: rank 0 is silent for %.0f s: ending\n",
+                    job.place.rank, silence);
+            _exit(1);
+        }
+        result = worker_wait(0.1);
+    }
+    heartbeat_close();
+    worker_close();
+    exit(result);
+}
+
+/* ---- rank 0 ---------------------------------------------------------------------------- */
+
+static void at_exit(void)
+{
+    job_finish(1);
+}
+
+/* What would need each process to be started anew. */
+static int refuses(int argc, char **argv)
+{
+    const char *runs = find_option(argc, argv, "--runs");
+    const char *device = find_option(argc, argv, "--device"), *why = NULL;
+    if (device && (strchr(device, ',') || !strcmp(device, "all")))
+        why = "--device: not of several under a launcher: each rank takes one of the GPUs that "
+              "its host shows";
+    if (runs && strcmp(runs, "1") != 0)
+        why = "--runs: not under a launcher: start it again for each run";
+    if (why && job.place.rank == 0) fprintf(stderr, "collective: %s\n", why);
+    return why != NULL;
+}
+
+int job_start(int argc, char **argv, launch_place *place)
+{
+    int code;
+    job.launched = launch_is_job() != NULL;
+    job.timeout_s = read_timeout(argc, argv);
+    job.here.ranks.count = 1;
+    if (worker_open() != 0) return 2;
+    code = job.launched ? worker_do(join, NULL, job.timeout_s) : 0;
+    if (code == WORKER_LATE) {
+        fprintf(stderr, "collective: joining the job: not finished after %g s (--timeout): a rank "
+                        "did not start, or was stopped\n", job.timeout_s);
+        _exit(2);
+    }
+    if (code == 0 && job.place.size > COLLECTIVE_MOST_RANKS) {
+        fprintf(stderr, "collective: at most %d ranks\n", COLLECTIVE_MOST_RANKS);
+        code = 2;
+    }
+    if (code == 0 && job.launched && refuses(argc, argv)) code = 2;
+    *place = job.place;
+    if (code != 0) _exit(code);
+    if (place->rank > 0) follow_until_end();
+    if (!job.answers) job.answers = calloc(1, sizeof *job.answers);
+    job.started = 1;
+    (void)atexit(at_exit);
+    return job.answers ? 0 : 2;
+}
+
+void job_set_ranks(int count)
+{
+    job.here.ranks.count = count;
+}
+
+static int lead(void *context)
+{
+    job_order *order = context;
+    int code = job.place.size > 1 ? launch_broadcast(order, sizeof *order) : 0;
+    ranks_answer own;
+    carry_out(order, &own);
+    if (order->what == JOB_QUIT) return code;
+    if (job.place.size == 1)
+        job.answers[0] = own;
+    else if (code == 0)
+        code = launch_gather(&own, job.answers, sizeof own);
+    return code;
+}
+
+/* The largest time and error of all, and the first message of a rank. */
+static ranks_answer worst_answer(void)
+{
+    ranks_answer worst = job.answers[0];
+    for (int i = 0; i < job.place.size; i++) {
+        const ranks_answer *a = &job.answers[i];
+        worst.us = a->us > worst.us ? a->us : worst.us;
+        worst.error = a->error > worst.error ? a->error : worst.error;
+        if (worst.code == 0 && a->code != 0) {
+            worst.code = a->code;
+            memcpy(worst.message, a->message, sizeof worst.message);
+            if (!*worst.message) snprintf(worst.message, sizeof worst.message, "rank %d failed", i);
+        }
+    }
+    return worst;
+}
+
+static const char *name_of(job_what what)
+{
+    static const char *const names[] = {"communicators", "setup", "run", "verify", "release", "end"};
+    return names[what];
+}
+
+/* A single process ends by itself what hangs, if the library lets it. */
+static int take_back(void)
+{
+    job.here.stop = 1;
+    if (worker_wait(2) == WORKER_LATE) return -1;
+    job.here.stop = 0;
+    return 0;
+}
+
+static ranks_answer give_up(const job_order *order, double limit_s)
+{
+    ranks_answer answer = {.code = GPUBENCH_FAILED};
+    char who[COLLECTIVE_MESSAGE] = "";
+    if (job.place.size > 1) {
+        heartbeat_blame(order->sequence, who, sizeof who);
+    } else if (take_back() == 0 && job.answers[0].code) {
+        snprintf(who, sizeof who, "%.150s", job.answers[0].message);
+    }
+    job.over = 1;
+    snprintf(job.why, sizeof job.why, "%s not finished after %.3g s (--timeout): %.120s",
+             name_of(order->what), limit_s, *who ? who : "the library did not return");
+    memcpy(answer.message, job.why, sizeof answer.message);
+    return answer;
+}
+
+/* The limit leaves the rest of --timeout to whoever watches this process. */
+ranks_answer job_do(const job_order *order)
+{
+    static job_order under_way;
+    ranks_answer answer = {.code = GPUBENCH_SKIPPED};
+    const double limit_s = 0.9 * job.timeout_s;
+    int code;
+    if (job.over) {
+        snprintf(answer.message, sizeof answer.message, "%.190s", job.why);
+        return answer;
+    }
+    under_way = *order;
+    under_way.sequence = ++job.sequence;
+    code = worker_do(lead, &under_way, limit_s);
+    if (code == WORKER_LATE) return give_up(&under_way, limit_s);
+    if (code == 0) return worst_answer();
+    answer.code = GPUBENCH_FAILED;
+    job.over = 1;
+    snprintf(job.why, sizeof job.why, "the ranks do not reach each other: %d", code);
+    memcpy(answer.message, job.why, sizeof answer.message);
+    return answer;
+}
+
+void job_finish(int status)
+{
+    if (!job.started || job.ended) return;
+    job.ended = 1;
+    if (!job.over) {
+        job_order order = {.what = JOB_QUIT, .sequence = ++job.sequence};
+        job.over = worker_do(lead, &order, 0.9 * job.timeout_s) == WORKER_LATE;
+    }
+    if (!job.over) {
+        heartbeat_close();
+        worker_close();
+        free(job.answers);
+        return;
+    }
+    heartbeat_end_all();
+    fflush(NULL);
+    _exit(status ? status : 1);
+}
