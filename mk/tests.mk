@@ -1,7 +1,7 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
+KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
   optimizer part pool rope safetensors simd train
 KERNEL_TESTS += collective
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
@@ -190,6 +190,26 @@ $(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c sui
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
 
+# The collective suite's CUDA half on it, with a substitute for NCCL.
+COLLECTIVE_CUDA := $(TESTS)/collective_cuda $(TESTS)/libfake_nccl.so
+
+$(TESTS)/nccl.o $(TESTS)/nccl_load.o: $(TESTS)/%.o: kernels/collective/%.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror -Itests/fake_cuda \
+	  -MMD -MP -x c++ -c $< -o $@
+
+$(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_api.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -Itests/fake_cuda -fPIC -shared -o $@ $<
+
+$(TESTS)/collective_cuda: tests/fixtures/collective_cuda.c $(wildcard suites/collective*.c) suites/launch.c \
+  suites/heartbeat.c suites/worker.c suites/suite.c suites/peaks.c suites/once.c suites/gpubench.c suites/parallel.c \
+  $(FAKE_CUDA_SOURCES) \
+  $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
+	  $(filter-out tests/fake_cuda/% %.h,$^) $(MPI_LINK) -lstdc++ -lpthread -ldl -lm
+
 $(TESTS)/test_device: tests/kernels/test_device.cpp
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror $(SANITIZE) -I. -Itests/fake_cuda -MMD -MP \
@@ -222,7 +242,8 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI) $(FAULT_NEEDS)
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI)
+TEST_NEEDS += $(COLLECTIVE_CUDA) $(FAULT_NEEDS)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
@@ -236,15 +257,19 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
 	  "tests/compare/test_report.sh $(COMPARE)" \
 	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
+	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
-	  "tests/scripts/test_memory.sh $(BUILD)/model" \
+	  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(FAULT_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
 check: test   ## the same
+
+test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-user)
+	tests/run.sh "tests/emulated.sh $(BUILD)"
 
 # This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5

@@ -18,7 +18,10 @@ FNR == 1 { next }
     if ($2 > steps) steps = $2
 }
 
-function of(group, step) { return sum[group, step] / n[group, step] / 1000 }
+# A process that was ended has not all steps.
+function of(group, step) {
+    return n[group, step] > 0 ? sum[group, step] / n[group, step] / 1000 : 0
+}
 
 function table(    g, before, mean, deviation, last) {
     last = all[order[groups]] / count[order[groups]]

@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Bytes of the whole array. */
 static const int64_t gpu_sizes[] = {8,       64,      512,      4096,     32768,     262144,
@@ -26,28 +27,32 @@ static struct {
     suite s;
     launch_place place;
     const collective_library *library;
-    int ranks, is_open;
-    const char *nccl;
+    int ranks, device;
     char runs_on[160];
 } all;
 
 /* ---- a case's life ---------------------------------------------------------------- */
 
+static const char *nccl_option, *ranks_option;
+
+/* A library's own code says no more than its message. */
 static int tell(gpubench *bench, const ranks_answer *answer)
 {
-    int is_status = answer->code <= 0 && answer->code >= GPUBENCH_MISMATCH;
-    if (answer->code == 0) return 0;
-    return gpubench_fail(bench, is_status ? answer->code : GPUBENCH_FAILED, "%s", answer->message);
+    int status = answer->code;
+    if (status == 0) return 0;
+    if (status > 0 || status < GPUBENCH_MISMATCH)
+        status = status == KERNEL_ERROR_ARGUMENT ? GPUBENCH_UNSUPPORTED : GPUBENCH_FAILED;
+    return gpubench_fail(bench, status, "%s", answer->message);
 }
 
 static int open_job(gpubench *bench)
 {
-    job_order order = {.what = JOB_OPEN, .cuda = gpubench_is_cuda(bench)};
+    job_order order = {.what = JOB_OPEN, .cuda = gpubench_is_cuda(bench), .ranks = all.ranks,
+                       .device = all.device};
     ranks_answer answer;
-    if (all.is_open) return 0;
-    if (all.nccl) snprintf(order.nccl, sizeof order.nccl, "%s", all.nccl);
+    if (job_is_open()) return 0;
+    if (nccl_option) snprintf(order.nccl, sizeof order.nccl, "%s", nccl_option);
     answer = job_do(&order);
-    all.is_open = answer.code == 0;
     return tell(bench, &answer);
 }
 
@@ -172,19 +177,60 @@ static void queue_given(suite *s, const int64_t *values)
         queue_size(values[0], 0);
 }
 
+/* ---- who takes part -------------------------------------------------------------------- */
+
+#if GPUBENCH_CUDA
+static void choose_nccl(gpubench *bench)
+{
+    uint64_t wanted = 0;
+    int visible;
+    if (nccl_option) collective_nccl_use(nccl_option);
+    all.library = &collective_nccl;
+    visible = collective_nccl_devices(&all.device);
+    if (all.place.size == 1 && visible > 0) all.ranks = visible;
+    if (!ranks_option) return;
+    if (all.place.size > 1 || gpubench_parse_count(ranks_option, &wanted) != 0 || wanted < 1 ||
+        wanted > 64)
+        gpubench_usage_error(bench, "--ranks '%s': wants 1 to 64, and no launcher", ranks_option);
+    else
+        all.ranks = (int)wanted;
+}
+#endif
+
+/* On the CPU a rank is a process. */
+static void choose(gpubench *bench)
+{
+    const char *multicast = getenv("NCCL_NVLS_ENABLE");
+    all.library = &collective_mpi;
+    all.ranks = all.place.size;
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench)) choose_nccl(bench);
+#endif
+    if (!gpubench_is_cuda(bench) && ranks_option)
+        gpubench_usage_error(bench, "--ranks: of a process with several GPUs; on the CPU a "
+                                    "launcher starts them: mpirun -np %s", ranks_option);
+    snprintf(all.runs_on, sizeof all.runs_on, "%s, %d rank%s on %d host%s%s%.8s",
+             all.library->version(), all.ranks, all.ranks == 1 ? "" : "s", all.place.hosts,
+             all.place.hosts == 1 ? "" : "s",
+             multicast && gpubench_is_cuda(bench) ? ", NCCL_NVLS_ENABLE=" : "",
+             multicast && gpubench_is_cuda(bench) ? multicast : "");
+}
+
 int main(int argc, char **argv)
 {
     static const char *const keys[] = {"bytes"};
+    static const gpubench_option own[] = {
+        {"--nccl", "FILE", "the NCCL to load (default: GPUBENCH_NCCL, or where the loader looks)",
+         &nccl_option},
+        {"--ranks", "N", "of this process, each on a GPU (default: as many as are visible)",
+         &ranks_option}};
     int status = job_start(argc, argv, &all.place);
     if (status != 0) return status;
-    all.s = suite_open("collective", "'bytes=4096; bytes=1048576' of the whole array", argc, argv);
+    all.s = suite_open_with("collective", "'bytes=4096; bytes=1048576' of the whole array", own, 2,
+                            argc, argv);
     if (all.place.size > 1)
         gpubench_stay(all.s.bench, "it is a rank of a job");
-    all.library = &collective_mpi;
-    all.ranks = all.place.size;
-    snprintf(all.runs_on, sizeof all.runs_on, "%s, %d rank%s on %d host%s", all.library->version(),
-             all.ranks, all.ranks == 1 ? "" : "s", all.place.hosts,
-             all.place.hosts == 1 ? "" : "s");
+    choose(all.s.bench);
     if (!suite_for_each_shape(&all.s, keys, 1, queue_given))
         queue_defaults(gpubench_is_cuda(all.s.bench));
     status = suite_close(&all.s);

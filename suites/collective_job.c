@@ -19,7 +19,7 @@
 static struct {
     ranks_here here;
     launch_place place;
-    int launched, started, over, ended;
+    int launched, joined, open, started, over, ended; /* joined: the launcher's job */
     double timeout_s;
     uint64_t sequence;
     ranks_answer *answers; /* of each process */
@@ -70,34 +70,53 @@ static int join(void *unused)
 {
     int code = launch_open(&job.place);
     (void)unused;
+    job.joined = code == 0;
     return code != 0 || job.place.size == 1 ? code : exchange_addresses();
 }
 
 /* ---- one order in one process -------------------------------------------------------- */
 
-static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
+static const collective_library *find_library(const job_order *order)
 {
-    r->library = &collective_mpi;
-    r->ranks.first = job.place.rank;
-    if (!job.launched) r->ranks.first = 0;
-    r->ranks.count = job.place.size > 1 ? 1 : r->ranks.count;
-    r->ranks.all = job.place.size > 1 ? job.place.size : r->ranks.count;
 #if GPUBENCH_CUDA
     if (order->cuda) {
         if (*order->nccl) collective_nccl_use(order->nccl);
-        r->library = &collective_nccl;
+        return &collective_nccl;
     }
 #else
     (void)order;
 #endif
-    if (r->library->why_not()) {
+    return &collective_mpi;
+}
+
+static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
+{
+    const launch_place *p = &job.place;
+    const int alone = p->size == 1;
+    const char *why_not;
+    r->library = find_library(order);
+    r->ranks = (collective_ranks){.first = p->rank, .count = alone ? order->ranks : 1,
+                                  .all = alone ? order->ranks : p->size, .local = p->local_rank,
+                                  .on_host = p->local_size, .device = order->device};
+    why_not = r->library->why_not();
+    if (why_not) {
         a->code = GPUBENCH_UNSUPPORTED;
-        snprintf(a->message, sizeof a->message, "%s", r->library->why_not());
+        snprintf(a->message, sizeof a->message, "%.190s", why_not);
         return;
     }
-    if (!job.launched && !order->cuda && launch_open(&job.place) != 0) a->code = GPUBENCH_FAILED;
+    if (!job.joined && !order->cuda) {
+        job.joined = launch_open(&job.place) == 0;
+        if (!job.joined) a->code = GPUBENCH_FAILED;
+    }
     if (a->code == 0)
         a->code = r->library->open(&r->ranks, launch_broadcast, &r->state, a->message);
+}
+
+static void close_library(ranks_here *r)
+{
+    ranks_release(r);
+    if (r->state) r->library->close(r->state);
+    r->state = NULL;
 }
 
 static void execute(ranks_here *r, const job_order *order, ranks_answer *a)
@@ -114,14 +133,6 @@ static void verify(ranks_here *r, const job_order *order, ranks_answer *a)
     if (a->code == 0) ranks_check(r, order->data, order->seed, a);
 }
 
-static void quit(ranks_here *r)
-{
-    ranks_release(r);
-    if (r->state) r->library->close(r->state);
-    r->state = NULL;
-    if (job.launched || (r->library && r->library == &collective_mpi)) launch_close();
-}
-
 static void carry_out(const job_order *order, ranks_answer *a)
 {
     ranks_here *r = &job.here;
@@ -129,11 +140,15 @@ static void carry_out(const job_order *order, ranks_answer *a)
     heartbeat_begins(order->sequence);
     switch (order->what) {
     case JOB_OPEN: open_library(r, order, a); break;
+    case JOB_CLOSE: close_library(r); break;
     case JOB_SET_UP: ranks_set_up(r, &order->shape, order->seed, a); break;
     case JOB_EXECUTE: execute(r, order, a); break;
     case JOB_VERIFY: verify(r, order, a); break;
     case JOB_RELEASE: ranks_release(r); break;
-    case JOB_QUIT: quit(r); break;
+    case JOB_QUIT:
+        close_library(r);
+        if (job.joined) launch_close();
+        break;
     }
 }
 
@@ -197,7 +212,6 @@ int job_start(int argc, char **argv, launch_place *place)
     int code;
     job.launched = launch_is_job() != NULL;
     job.timeout_s = read_timeout(argc, argv);
-    job.here.ranks.count = 1;
     if (worker_open() != 0) return 2;
     code = job.launched ? worker_do(join, NULL, job.timeout_s) : 0;
     if (code == WORKER_LATE) {
@@ -217,11 +231,6 @@ int job_start(int argc, char **argv, launch_place *place)
     job.started = 1;
     (void)atexit(at_exit);
     return job.answers ? 0 : 2;
-}
-
-void job_set_ranks(int count)
-{
-    job.here.ranks.count = count;
 }
 
 static int lead(void *context)
@@ -257,41 +266,64 @@ static ranks_answer worst_answer(void)
 
 static const char *name_of(job_what what)
 {
-    static const char *const names[] = {"communicators", "setup", "run", "verify", "release", "end"};
+    static const char *const names[] = {"communicators", "closing", "setup", "run",
+                                        "verify",        "release", "end"};
     return names[what];
 }
 
-/* A single process ends by itself what hangs, if the library lets it. */
-static int take_back(void)
+/* The limit leaves the rest of --timeout to whoever watches this process. */
+static double limit_s(void)
 {
-    job.here.stop = 1;
-    if (worker_wait(2) == WORKER_LATE) return -1;
-    job.here.stop = 0;
-    return 0;
+    return 0.9 * job.timeout_s;
 }
 
-static ranks_answer give_up(const job_order *order, double limit_s)
+/* A process that is alone ends by itself what hangs, if the library lets it, and closes the
+ * communicators: who said where it hung, or NULL. */
+static const char *take_back(void)
+{
+    static char who[COLLECTIVE_MESSAGE];
+    job_order order = {.what = JOB_CLOSE};
+    job.here.stop = 1;
+    if (worker_wait(2) == WORKER_LATE) return NULL;
+    job.here.stop = 0;
+    snprintf(who, sizeof who, "%.150s", job.answers[0].message);
+    return worker_do(lead, &order, limit_s()) == WORKER_LATE ? NULL : who;
+}
+
+static ranks_answer give_up(const job_order *order)
 {
     ranks_answer answer = {.code = GPUBENCH_FAILED};
-    char who[COLLECTIVE_MESSAGE] = "";
-    if (job.place.size > 1) {
-        heartbeat_blame(order->sequence, who, sizeof who);
-    } else if (take_back() == 0 && job.answers[0].code) {
-        snprintf(who, sizeof who, "%.150s", job.answers[0].message);
-    }
-    job.over = 1;
+    char silent[COLLECTIVE_MESSAGE];
+    const char *who = silent;
+    if (job.place.size > 1)
+        heartbeat_blame(order->sequence, silent, sizeof silent);
+    else
+        who = take_back();
+    job.open = 0;
+    job.over = who == silent || !who;
     snprintf(job.why, sizeof job.why, "%s not finished after %.3g s (--timeout): %.120s",
-             name_of(order->what), limit_s, *who ? who : "the library did not return");
+             name_of(order->what), limit_s(), who && *who ? who : "the library did not return");
     memcpy(answer.message, job.why, sizeof answer.message);
     return answer;
 }
 
-/* The limit leaves the rest of --timeout to whoever watches this process. */
+/* What became of the communicators. After a library's error they are of no more use: alone,
+ * they are opened anew for the next case; the other processes of a job may be stuck in it. */
+static void note(const job_order *order, const ranks_answer *answer)
+{
+    const int executed = order->what == JOB_EXECUTE || order->what == JOB_VERIFY;
+    job_order closing = {.what = JOB_CLOSE};
+    if (order->what == JOB_OPEN) job.open = answer->code == 0;
+    if (!executed || answer->code <= 0 || answer->code == KERNEL_ERROR_ARGUMENT) return;
+    job.open = 0;
+    job.over = job.place.size > 1 || worker_do(lead, &closing, limit_s()) == WORKER_LATE;
+    memcpy(job.why, answer->message, sizeof job.why);
+}
+
 ranks_answer job_do(const job_order *order)
 {
     static job_order under_way;
     ranks_answer answer = {.code = GPUBENCH_SKIPPED};
-    const double limit_s = 0.9 * job.timeout_s;
     int code;
     if (job.over) {
         snprintf(answer.message, sizeof answer.message, "%.190s", job.why);
@@ -299,14 +331,23 @@ ranks_answer job_do(const job_order *order)
     }
     under_way = *order;
     under_way.sequence = ++job.sequence;
-    code = worker_do(lead, &under_way, limit_s);
-    if (code == WORKER_LATE) return give_up(&under_way, limit_s);
-    if (code == 0) return worst_answer();
+    code = worker_do(lead, &under_way, limit_s());
+    if (code == WORKER_LATE) return give_up(&under_way);
+    if (code == 0) {
+        answer = worst_answer();
+        note(order, &answer);
+        return answer;
+    }
     answer.code = GPUBENCH_FAILED;
     job.over = 1;
     snprintf(job.why, sizeof job.why, "the ranks do not reach each other: %d", code);
     memcpy(answer.message, job.why, sizeof answer.message);
     return answer;
+}
+
+int job_is_open(void)
+{
+    return job.open;
 }
 
 void job_finish(int status)
@@ -315,7 +356,7 @@ void job_finish(int status)
     job.ended = 1;
     if (!job.over) {
         job_order order = {.what = JOB_QUIT, .sequence = ++job.sequence};
-        job.over = worker_do(lead, &order, 0.9 * job.timeout_s) == WORKER_LATE;
+        job.over = worker_do(lead, &order, limit_s()) == WORKER_LATE;
     }
     if (!job.over) {
         heartbeat_close();

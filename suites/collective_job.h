@@ -14,6 +14,7 @@ enum { JOB_PATH = 256 };
 
 typedef enum job_what {
     JOB_OPEN,    /* communicators */
+    JOB_CLOSE,   /* memory and communicators, if there are any */
     JOB_SET_UP,  /* memory and inputs of the shape */
     JOB_EXECUTE, /* count times, timed */
     JOB_VERIFY,
@@ -28,6 +29,7 @@ typedef struct job_order {
     collective_shape shape;
     collective_data data;
     int graph, cuda; /* cuda: by NCCL, on GPUs */
+    int ranks, device; /* of a process alone: how many ranks it has, on GPUs from that one on */
     char nccl[JOB_PATH];
 } job_order;
 
@@ -35,12 +37,13 @@ typedef struct job_order {
  * orders until the job is over, and does not return. 0, or an exit status after a message. */
 int job_start(int argc, char **argv, launch_place *place);
 
-/* Of rank 0: this process alone has so many ranks (GPUs), where no launcher started more. */
-void job_set_ranks(int count);
-
 /* Gives an order and waits: the worst answer, whose message names its rank where several
- * have one. Once the job is over: GPUBENCH_SKIPPED. */
+ * have one. Once the job is over: GPUBENCH_SKIPPED. What a process that is alone could end
+ * by itself closes its communicators: the next JOB_SET_UP wants a JOB_OPEN first. */
 ranks_answer job_do(const job_order *order);
+
+/* Whether communicators are open. */
+int job_is_open(void);
 
 /* Ends the job, and the process too where a rank was left behind. */
 void job_finish(int status);

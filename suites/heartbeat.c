@@ -174,8 +174,8 @@ static int name_ranks(int (*is_so)(const pulse *p, uint64_t sequence), uint64_t 
     for (int rank = heart.rank + 1; rank < heart.size; rank++) {
         if (!is_so(&heart.pulses[rank], sequence)) continue;
         if (named < 8 && length < capacity)
-            length += (size_t)snprintf(text + length, capacity - length, "%s%s%d",
-                                       *text && named == 0 ? "; " : "", named ? ", " : "rank ", rank);
+            length += (size_t)snprintf(text + length, capacity - length, "%s%d",
+                                       named ? ", " : "rank ", rank);
         named++;
     }
     if (named > 0 && length < capacity) snprintf(text + length, capacity - length, "%s", words);

@@ -116,6 +116,7 @@ static void queue_size(suite *s, const named_shape *n)
         if (!n->with_parts) continue;
         model_queue_parts(s, n, dtypes[i]);
         model_queue_habits(s, n, dtypes[i]);
+        model_queue_groups(s, n, dtypes[i]);
     }
 }
 

@@ -32,10 +32,10 @@ static model_fill_function *filler_of(const gpubench *bench)
 /* Each sequence's targets are its tokens, one further on. */
 static int fill_tokens(gpubench *bench, const model_args *a, const model_plan *plan)
 {
-    int64_t n = model_rows(&a->shape), t = a->shape.tokens;
-    int32_t *text = malloc((size_t)(n + a->shape.batch) * sizeof *text);
+    int64_t n = model_step_rows(a), t = a->shape.tokens;
+    int32_t *text = malloc((size_t)(n + n / t) * sizeof *text);
     int32_t *rows = malloc(2 * (size_t)n * sizeof *rows);
-    int code = text && rows ? tokens_fill(text, n + a->shape.batch, a->shape.vocabulary,
+    int code = text && rows ? tokens_fill(text, n + n / t, a->shape.vocabulary,
                                           TOKENS_ZIPF, gpubench_seed(bench))
                             : KERNEL_ERROR_MEMORY;
     for (int64_t i = 0; i < n && code == 0; i++) {
@@ -112,8 +112,9 @@ static int settle(const suite_case *c, gpubench *bench)
 {
     kernel_table table = model_suite_table(bench);
     const model_args *a = c->args;
-    const kernel_variant *variant = kernel_find(&table, builder_of(c));
-    return variant && model_scales_loss(a) ? model_settle_scale(bench, a, variant) : 0;
+    const kernel_variant *own = kernel_find(&table, builder_of(c));
+    if (!model_scales_loss(a)) return 0;
+    return model_settle_scale(bench, a, own ? own : kernel_find(&table, "best"));
 }
 
 /* Runs what the case finds done: all phases up to its last where it has some of
@@ -129,12 +130,23 @@ static int run_before(suite_case *c, gpubench *bench)
     return before.phases ? suite_run_named(bench, &table, name, &before) : 0;
 }
 
+/* What a case plans to take for itself, which is not what a driver rounds it to; without
+ * the libraries' own. A graph's workspace is as large as that of what it captured. */
+static void tell_bytes(gpubench *bench, const suite_case *c, uint64_t planned)
+{
+    kernel_table table = model_suite_table(bench);
+    const kernel_variant *own = c->variant, *best = kernel_find(&table, "best");
+    if (!own->workspace_bytes && best) own = best;
+    if (own->workspace_bytes) planned += own->workspace_bytes(c->args);
+    gpubench_counter(bench, "peak_bytes", (double)planned);
+}
+
 /* The rows of tokens that a whole pass handles; how many ops a component has. */
 static int tell_counts(gpubench *bench, const model_args *a)
 {
     model_ops ops;
     if (a->components == MODEL_ALL) {
-        gpubench_rate(bench, "tokens", (double)model_rows(&a->shape));
+        gpubench_rate(bench, "tokens", (double)model_step_rows(a));
         return 0;
     }
     if (model_ops_create(a, &ops)) return KERNEL_ERROR_MEMORY;
@@ -194,6 +206,7 @@ int model_build(suite_case *c, gpubench *bench)
     if (code == 0) code = settle(c, bench);
     if (code == 0) code = run_before(c, bench);
     if (code == 0) code = tell_counts(bench, a);
+    if (code == 0 && a->components == MODEL_ALL) tell_bytes(bench, c, plan.total);
     if (code == 0) code = model_write_checkpoint(c, bench);
     if (code == 0) code = model_time_first_steps(c, bench);
     return code ? code : name_outputs(bench, a, &plan);

@@ -25,6 +25,9 @@ static int forward_stands(const model_args *a, const model_op *op)
 
 int model_op_stands(const model_args *a, const model_op *op)
 {
+    int64_t last = model_micro_batches(a) - 1;
+    if (last > 0 && (op->micro < last || op->phase == MODEL_BACKWARD))
+        return op->kind == MODEL_OP_SCALE_LOSS;
     if (op->phase == MODEL_FORWARD || op->again) return forward_stands(a, op);
     return op->layer <= 0;
 }
@@ -157,13 +160,26 @@ static void check_op(gpubench *bench, const suite_case *of, int steps, const mod
     case MODEL_OP_SCALE_LOSS: model_check_scale_loss(&c, a, &op->as.scale_loss); break;
     case MODEL_OP_CLIP: model_check_clip(&c, a, &op->as.clip); break;
     case MODEL_OP_UNSCALE: break; /* by CLIP, whose results it changes, and by ADAMW */
+    case MODEL_OP_ACCUMULATE: break; /* of all micro-batches, by model_check_sums */
     case MODEL_OP_ADAMW: model_check_adamw(&c, of, steps, &op->as.adamw); break;
     }
     *code = c.code;
 }
 
+/* How many launches a run is: a graph knows, and has those of `best`. */
+static void tell_launches(const suite_case *c, gpubench *bench)
+{
+#if GPUBENCH_CUDA
+    if (gpubench_is_cuda(bench) && c->state && !strcmp(c->variant->name, "graph"))
+        gpubench_counter(bench, "launches", (double)model_launches_cuda(c->state));
+#endif
+    (void)c;
+    (void)bench;
+}
+
 int model_verify(suite_case *c, gpubench *bench)
 {
+    tell_launches(c, bench);
     return model_verify_steps(c, bench, 1);
 }
 
@@ -195,5 +211,6 @@ int model_verify_steps(suite_case *c, gpubench *bench, int steps)
             if (code != 0) gpubench_flag(bench, model_op_name(&ops.list[i]));
         }
     model_ops_destroy(&ops);
+    if (code == 0 && model_micro_batches(a) > 1) code = model_check_sums(bench, c);
     return code;
 }

@@ -25,6 +25,11 @@ void model_check_clip(part_checker *c, const model_args *a, const optimizer_clip
 void model_check_adamw(part_checker *c, const suite_case *of, int steps,
                        const optimizer_adamw_args *step);
 
+/* Gradients of a step of several micro-batches against those that each of them leaves
+ * alone, added up in double: after all other checks, whose memory it uses
+ * (model_check_sums.c). 0 or a code. */
+int model_check_sums(gpubench *bench, const suite_case *of);
+
 /* ---- of f16 (model_check_scaling.c) ---------------------------------------------------- */
 
 /* The loss scale's state; of another dtype a scale of 1. */

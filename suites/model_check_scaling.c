@@ -57,7 +57,7 @@ void model_check_scale_loss(part_checker *c, const model_args *a,
     optimizer_scaler scaler = model_scaler_of(c, a);
     float *weights = part_check_get_f32(c, s->weights, 0, s->count);
     for (int64_t i = 0; i < s->count && c->code == 0; i++)
-        want(c, "a row's weight", (double)weights[i], (double)scaler.used / (double)s->count);
+        want(c, "a row's weight", (double)weights[i], (double)scaler.used / (double)s->rows);
     free(weights);
 }
 

@@ -30,6 +30,9 @@ void model_queue_parts(suite *s, const named_shape *n, kernel_dtype dtype);
 /* Each habit, with what it is measured against (model_habits.c). */
 void model_queue_habits(suite *s, const named_shape *n, kernel_dtype dtype);
 
+/* And the steps that differ in their arguments (model_groups.c). */
+void model_queue_groups(suite *s, const named_shape *n, kernel_dtype dtype);
+
 /* As the variant will have it. */
 block_layout model_suite_layout(const gpubench *bench, const model_args *a, const char *variant);
 

@@ -112,8 +112,7 @@ def make_parser():
     add("--weights", metavar="FILE", type=readable_file,
         help="a safetensors file with the parameters of the model that is measured")
     add("--gradients", metavar="FILE", type=readable_file,
-        help="what the model suite's --gradients wrote of the --weights: measures nothing, and "
-             "holds the one model's loss and gradients against PyTorch's")
+        help="what the model suite wrote of the --weights: held against PyTorch's, not measured")
     add("--kernels", metavar="FILE", type=readable_file,
         help="a suite's --kernels-csv: prints it beside what PyTorch's profiler sees")
     add("--device", metavar="auto|N|UUID", type=device_name, default="auto",

@@ -64,6 +64,12 @@ double collective_bus_factor(collective_operation operation, int ranks)
     return has_blocks(operation) ? others : 1;
 }
 
+int collective_pick_device(int local, int on_host, int visible)
+{
+    if (visible >= on_host) return local;
+    return visible == 1 ? 0 : -1;
+}
+
 /* ---- what is given and what must come out -------------------------------------- */
 
 /* The last steps of splitmix64: neighbours have nothing to do with each other. */

@@ -84,10 +84,17 @@ typedef struct collective_expected {
 collective_expected collective_output(const collective_shape *s, collective_data data,
                                       uint64_t seed, int rank, int64_t index);
 
-/* Of the ranks that a job has, those of one process: first, first + 1, ... */
+/* Of the ranks that a job has, those of one process: first, first + 1, ...; the first is
+ * number `local` of on_host on its host. */
 typedef struct collective_ranks {
-    int first, count, all;
+    int first, count, all, local, on_host;
+    int device; /* of a process with all ranks: the first one's; the others have the next */
 } collective_ranks;
+
+/* The GPU of rank number `local` of on_host on its host, where so many are visible to its
+ * process: that one, or the only one, which then is another for each process. -1 where
+ * two ranks would share one. */
+int collective_pick_device(int local, int on_host, int visible);
 
 /* The buffers of one rank. In place, both are in one piece of memory. */
 typedef struct collective_buffers {
@@ -116,14 +123,13 @@ typedef struct collective_library {
     int (*open)(const collective_ranks *ranks, int (*exchange)(void *memory, size_t bytes),
                 void **state, char *message);
     void (*close)(void *state);
-    /* Ends what hangs; close is called afterwards, and may then hang itself. */
-    void (*abandon)(void *state);
     int (*allocate)(void *state, int rank, size_t bytes, void **memory, char *message);
     void (*release)(void *state, int rank, void *memory);
     int (*copy)(void *state, int rank, void *to, const void *from, size_t bytes, char *message);
     /* Executes the operation count times in a row on all ranks of this process, waits, and
      * says what it took from the first rank's start to the last one's end. graph: captured
-     * once and replayed. Stops with an error as soon as *stop is not 0, where it can. */
+     * once and replayed. Where it can, it ends with an error when *stop becomes other than 0.
+     * After an error only release and close may be called. */
     int (*execute)(void *state, const collective_shape *s, collective_buffers *buffers,
                    uint64_t count, int graph, const volatile int *stop, double *us,
                    char *message);
@@ -131,11 +137,12 @@ typedef struct collective_library {
 } collective_library;
 
 extern const collective_library collective_mpi;
-#ifdef KERNEL_COLLECTIVE_CUDA
+
+/* Of the CUDA backend. use: the file to load instead of looking for one, before anything
+ * else. devices: how many are visible, and which is the calling thread's. */
 extern const collective_library collective_nccl;
-/* The file to load instead of looking for one; before anything else. */
 void collective_nccl_use(const char *path);
-#endif
+int collective_nccl_devices(int *current);
 
 #ifdef __cplusplus
 }

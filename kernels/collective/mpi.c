@@ -87,12 +87,6 @@ static int open_mpi(const collective_ranks *ranks, int (*exchange)(void *memory,
     return code;
 }
 
-/* A blocking call has no way out: who waits for it has to leave it behind. */
-static void abandon(void *state)
-{
-    (void)state;
-}
-
 static int allocate(void *state, int rank, size_t bytes, void **memory, char *message)
 {
     (void)state;
@@ -191,7 +185,7 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
 
 const collective_library collective_mpi = {
     .name = "mpi", .why_not = why_not, .version = version, .open = open_mpi, .close = close_mpi,
-    .abandon = abandon, .allocate = allocate, .release = release, .copy = copy,
+    .allocate = allocate, .release = release, .copy = copy,
     .execute = execute};
 
 #else

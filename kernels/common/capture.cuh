@@ -11,7 +11,8 @@
 /* Captures enqueue(stream) after one warm_up(stream) outside: what a first launch
  * loads cannot be loaded while capturing. Both return error codes. */
 template <typename WarmUp, typename Enqueue>
-int capture_graph(WarmUp warm_up, Enqueue enqueue, cudaGraphExec_t *graph)
+int capture_graph(WarmUp warm_up, Enqueue enqueue, cudaGraphExec_t *graph,
+                  size_t *launches = nullptr)
 {
     cudaStream_t stream;
     cudaGraph_t captured = nullptr;
@@ -25,6 +26,7 @@ int capture_graph(WarmUp warm_up, Enqueue enqueue, cudaGraphExec_t *graph)
         error = cudaStreamEndCapture(stream, &captured);
         if (!code) code = error;
     }
+    if (!code && launches) code = cudaGraphGetNodes(captured, nullptr, launches);
     if (!code) code = cudaGraphInstantiate(graph, captured, 0);
     if (captured) cudaGraphDestroy(captured);
     cudaStreamDestroy(stream);

@@ -111,7 +111,7 @@ static int fill_scaler(const model_args *a, const model_plan *plan, model_fill_f
 int model_fill(const model_args *a, model_fill_function *fill, uint64_t seed)
 {
     model_plan plan = model_plan_of(a);
-    float each = (float)(1.0 / (double)model_rows(&a->shape));
+    float each = (float)(1.0 / (double)model_step_rows(a));
     int error = fill_mask(a, &plan, fill);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_ROW_WEIGHTS, KERNEL_F32, each);
     if (!error) error = fill_constant(a, &plan, fill, MODEL_FIRST, KERNEL_F32, 0);

@@ -136,7 +136,7 @@ model_category model_category_of(model_buffer buffer)
 {
     if (buffer <= MODEL_ROW_WEIGHTS) return MODEL_OF_INPUTS;
     if (buffer == MODEL_VALUES) return MODEL_OF_PARAMETERS;
-    if (buffer == MODEL_GRADIENTS) return MODEL_OF_GRADIENTS;
+    if (buffer == MODEL_GRADIENTS || buffer == MODEL_SUMS) return MODEL_OF_GRADIENTS;
     if (buffer <= MODEL_SCALER) return MODEL_OF_OPTIMIZER;
     return buffer <= MODEL_RESULTS ? MODEL_OF_ACTIVATIONS : MODEL_OF_ACTIVATION_GRADIENTS;
 }
@@ -189,6 +189,16 @@ static uint64_t turns(const model_args *a, int64_t all, int64_t in_turn)
     return (uint64_t)(a->keeps ? all : in_turn);
 }
 
+int64_t model_micro_batches(const model_args *a)
+{
+    return a->micro_batches > 1 ? a->micro_batches : 1;
+}
+
+int64_t model_step_rows(const model_args *a)
+{
+    return model_rows(&a->shape) * model_micro_batches(a);
+}
+
 static void size_buffers(const model_args *a, model_plan *p)
 {
     const model_shape *s = &a->shape;
@@ -199,16 +209,19 @@ static void size_buffers(const model_args *a, model_plan *p)
     uint64_t *bytes = p->bytes, row = saturating_product(n * element, (uint64_t)s->width);
     int trains = has_backward(a);
     p->row_bytes = row;
-    bytes[MODEL_TOKENS] = bytes[MODEL_TARGETS] = bytes[MODEL_ROW_WEIGHTS] = 4 * n;
+    bytes[MODEL_TOKENS] = bytes[MODEL_TARGETS] = 4 * (uint64_t)model_step_rows(a);
+    bytes[MODEL_ROW_WEIGHTS] = 4 * n;
     bytes[MODEL_MASK] = s->table_rows > s->vocabulary ? classes : 0;
     bytes[MODEL_VALUES] = saturating_product(elements, element);
     bytes[MODEL_GRADIENTS] = trains ? bytes[MODEL_VALUES] : 0;
+    bytes[MODEL_SUMS] = trains && model_micro_batches(a) > 1 ? floats : 0;
     bytes[MODEL_MASTER] = trains && element < sizeof(float) ? floats : 0;
     bytes[MODEL_FIRST] = bytes[MODEL_SECOND] = trains ? floats : 0;
     bytes[MODEL_SCALER] = model_scales_loss(a) ? sizeof(optimizer_scaler) : 0;
     bytes[MODEL_STREAM] = saturating_product(row, turns(a, s->layers + 1, 2));
     bytes[MODEL_FINAL] = row;
-    bytes[MODEL_FINAL_MEAN] = bytes[MODEL_FINAL_RSTD] = bytes[MODEL_LOSSES] = 4 * n;
+    bytes[MODEL_FINAL_MEAN] = bytes[MODEL_FINAL_RSTD] = 4 * n;
+    bytes[MODEL_LOSSES] = 4 * (uint64_t)model_step_rows(a);
     bytes[MODEL_RESULTS] = MODEL_RESULT_COUNT * sizeof(float);
     bytes[MODEL_LOGITS] = saturating_product(n, classes);
     if (!trains) return;

@@ -52,6 +52,7 @@ static const kernel_variant *variant_of(const model_op *op, const model_way_cpu 
     case MODEL_OP_CLIP: return kernel_find(&optimizer_clip_norm_cpu, way->clip);
     case MODEL_OP_ADAMW: return kernel_find(&optimizer_adamw_cpu, way->adamw);
     case MODEL_OP_PART:
+    case MODEL_OP_ACCUMULATE:
     case MODEL_OP_MEAN: break;
     }
     return NULL;
@@ -64,12 +65,27 @@ static void run_mean(const model_mean *m)
     *m->mean = (float)(sum / (double)m->count);
 }
 
+static void run_accumulate(const model_accumulate *a)
+{
+    for (int64_t i = 0; i < a->count; i++) {
+        float sum = element_get(a->gradients, a->dtype, i);
+        if (!a->is_first) sum += a->sums[i];
+        if (a->is_last)
+            element_set(a->gradients, a->dtype, i, sum);
+        else
+            a->sums[i] = sum;
+    }
+}
+
 static int run_op(const model_op *op, const model_way_cpu *way, void *workspace)
 {
     const kernel_variant *variant = variant_of(op, way);
     if (op->kind == MODEL_OP_PART) return part_run_cpu(&op->as.part, way->parts, workspace);
     if (variant) return variant->run(&op->as, workspace, NULL, NULL);
-    run_mean(&op->as.mean);
+    if (op->kind == MODEL_OP_ACCUMULATE)
+        run_accumulate(&op->as.accumulate);
+    else
+        run_mean(&op->as.mean);
     return KERNEL_OK;
 }
 

@@ -73,6 +73,7 @@ const kernel_variant *variant_of(const model_op &op, const model_way_cuda &way)
     case MODEL_OP_CLIP: return find(optimizer_clip_norm_cuda, way.clip, op.as.clip.dtype);
     case MODEL_OP_ADAMW: return find(optimizer_adamw_cuda, way.adamw, op.as.adamw.dtype);
     case MODEL_OP_PART:
+    case MODEL_OP_ACCUMULATE:
     case MODEL_OP_MEAN: break;
     }
     return nullptr;
@@ -102,7 +103,7 @@ int make_tool(model_state *s, const model_op &op, const model_way_cuda &way)
     s->is_made[op.tool] = true;
     if (op.kind == MODEL_OP_PART)
         return part_prepare_cuda(op.as.part, way.parts, s->handle, tool);
-    if (op.kind == MODEL_OP_MEAN) return KERNEL_OK;
+    if (op.kind == MODEL_OP_MEAN || op.kind == MODEL_OP_ACCUMULATE) return KERNEL_OK;
     tool->variant = variant_of(op, way);
     if (!tool->variant) return KERNEL_ERROR_ARGUMENT;
     return tool->variant->prepare ? tool->variant->prepare(&op.as, &tool->state) : KERNEL_OK;
@@ -114,6 +115,7 @@ int run_op(const model_state &s, const model_op &op, void *workspace, kernel_str
     if (op.kind == MODEL_OP_PART)
         return part_run_cuda(op.as.part, tool, s.handle, workspace, stream);
     if (op.kind == MODEL_OP_MEAN) return model_mean_run(op.as.mean, stream);
+    if (op.kind == MODEL_OP_ACCUMULATE) return model_accumulate_run(op.as.accumulate, stream);
     return tool.variant->run(&op.as, workspace, tool.state, stream);
 }
 
@@ -145,6 +147,7 @@ struct graph_state {
     void *ops; /* best's state: the graph's kernels use what it owns */
     void *workspace;
     cudaGraphExec_t graph;
+    size_t launches;
 };
 
 void release_graph(void *state)
@@ -223,7 +226,7 @@ int prepare_graph(const void *args, void **state)
                               [&](cudaStream_t stream) {
                                   return model_run_cuda(args, s->workspace, s->ops, stream);
                               },
-                              &s->graph);
+                              &s->graph, &s->launches);
     if (error)
         release_graph(s);
     else
@@ -339,6 +342,11 @@ extern "C" {
 block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int adapts)
 {
     return block_layout_cuda(model_block_shape(shape), dtype, adapts != 0);
+}
+
+uint64_t model_launches_cuda(const void *state)
+{
+    return static_cast<const graph_state *>(state)->launches;
 }
 
 const kernel_table model_cuda = {ROWS, sizeof ROWS / sizeof *ROWS};

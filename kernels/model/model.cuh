@@ -1,5 +1,5 @@
 /*
- * model.cuh - the model's own kernels (mean.cu), and a step by any choice of the other
+ * model.cuh - the model's own kernels (mean.cu, accumulate.cu), and a step by any choice of the other
  * operations' variants (model.cu), which what a habit costs is measured with
  * (habits.cu).
  */
@@ -29,6 +29,9 @@ size_t model_workspace_bytes_cuda(const void *args, const model_way_cuda &way);
 int model_prepare_cuda(const void *args, const model_way_cuda &way, void **state);
 void model_release_cuda(void *state);
 int model_run_cuda(const void *args, void *workspace, void *state, kernel_stream stream);
+
+/* Enqueues an addition of gradients (accumulate.cu). */
+int model_accumulate_run(const model_accumulate &accumulate, kernel_stream stream);
 
 /* Enqueues the mean. The sum is in double and in a fixed order. */
 int model_mean_run(const model_mean &mean, kernel_stream stream);

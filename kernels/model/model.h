@@ -121,6 +121,8 @@ typedef struct model_args {
     unsigned phases;
     unsigned components; /* set of 1 << model_component: MODEL_ALL, or some ops alone */
     int keeps, recomputes;
+    int64_t micro_batches; /* shape's batches a step, whose gradients are added up; 0: one */
+    int64_t micro_one;     /* from 1: of those one alone, which leaves its own; 0: all */
     block_layout layout; /* of attention: model_layout_cpu or _cuda */
     void *memory;
     optimizer_adamw settings;
@@ -134,13 +136,14 @@ typedef struct model_args {
 /* ---- memory ------------------------------------------------------------------------ */
 
 typedef enum model_buffer {
-    MODEL_TOKENS,      /* int32 [rows] */
-    MODEL_TARGETS,     /* int32 [rows] */
+    MODEL_TOKENS,      /* int32 [rows of all micro-batches] */
+    MODEL_TARGETS,     /* int32 as many */
     MODEL_MASK,        /* [table_rows]: 0, and MODEL_MASKED behind the vocabulary */
-    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / rows, of f16
-                          times the loss scale */
+    MODEL_ROW_WEIGHTS, /* f32 [rows]: the loss's gradient in each row's, 1 / all rows, of
+                          f16 times the loss scale */
     MODEL_VALUES,      /* [model_tensor_offset]: the parameters */
     MODEL_GRADIENTS,   /* theirs */
+    MODEL_SUMS,        /* f32: theirs of the micro-batches so far */
     MODEL_MASTER,      /* f32, of f16 and bf16 parameters */
     MODEL_FIRST,       /* AdamW's moments, f32 */
     MODEL_SECOND,
@@ -151,7 +154,7 @@ typedef enum model_buffer {
     MODEL_FINAL_MEAN,
     MODEL_FINAL_RSTD,
     MODEL_LOGITS, /* [rows, table_rows] */
-    MODEL_LOSSES, /* f32 [rows] */
+    MODEL_LOSSES, /* f32 [rows of all micro-batches] */
     MODEL_RESULTS, /* f32 [MODEL_RESULT_COUNT] */
     MODEL_LOGIT_GRADIENTS,
     MODEL_FINAL_GRADIENT,
@@ -189,6 +192,10 @@ typedef struct model_plan {
     uint64_t row_bytes;   /* of x */
 } model_plan;
 
+/* Batches of shape's size in a step, and the rows of all. */
+int64_t model_micro_batches(const model_args *args);
+int64_t model_step_rows(const model_args *args);
+
 /* args->memory is not used. UINT64_MAX as a total that does not fit. */
 model_plan model_plan_of(const model_args *args);
 
@@ -225,6 +232,7 @@ typedef enum model_op_kind {
     MODEL_OP_LOSS,          /* loss.h's forward */
     MODEL_OP_LOSS_GRADIENT, /* its forward_backward */
     MODEL_OP_MEAN,
+    MODEL_OP_ACCUMULATE,
     MODEL_OP_SCALE_LOSS, /* of f16, before the loss */
     MODEL_OP_CLIP,
     MODEL_OP_UNSCALE, /* of f16, after the norm */
@@ -238,6 +246,16 @@ typedef struct model_mean {
     float *mean;
 } model_mean;
 
+/* sums = gradients (is_first), sums += gradients, or gradients += sums (is_last): the
+ * sums are f32, and what the last micro-batch leaves is where one batch's would be. */
+typedef struct model_accumulate {
+    kernel_dtype dtype; /* of gradients */
+    int64_t count;
+    void *gradients;
+    float *sums;
+    int is_first, is_last;
+} model_accumulate;
+
 /* tool: equal for ops that differ in memory only, below MODEL_TOOLS. */
 typedef struct model_op {
     model_op_kind kind;
@@ -245,6 +263,7 @@ typedef struct model_op {
     unsigned phase;
     int again; /* forward, run again by a backward pass */
     int64_t layer; /* -1 outside of the blocks */
+    int64_t micro; /* batch of the step, from 0 */
     int tool;
     union {
         part_args part;
@@ -252,6 +271,7 @@ typedef struct model_op {
         embedding_backward_args embedding_gradient;
         loss_args loss;
         model_mean mean;
+        model_accumulate accumulate;
         optimizer_scale_loss_args scale_loss;
         optimizer_clip_args clip;
         optimizer_unscale_args unscale;
@@ -259,7 +279,7 @@ typedef struct model_op {
     } as;
 } model_op;
 
-enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 13 };
+enum { MODEL_TOOLS = BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS + 14 };
 
 typedef struct model_ops {
     model_op *list;
@@ -321,6 +341,9 @@ block_layout model_layout_cuda(const model_shape *shape, kernel_dtype dtype, int
  * `recompute` is `best` for args that say so. Workspaces are aligned to 256. */
 extern const kernel_table model_cpu;
 extern const kernel_table model_cuda;
+
+/* Of a state of model_cuda's `graph`: kernels, copies and fills that a run launches. */
+uint64_t model_launches_cuda(const void *state);
 
 /* What a habit costs: variants of a whole step (MODEL_STEP, all components) that leave
  * the same behind and differ in the habit, the better one last. Their args name the habit.

@@ -20,7 +20,8 @@ enum {
     TOOL_CLIP,
     TOOL_ADAMW,
     TOOL_SCALE_LOSS,
-    TOOL_UNSCALE
+    TOOL_UNSCALE,
+    TOOL_ACCUMULATE
 };
 
 typedef struct builder {
@@ -29,11 +30,19 @@ typedef struct builder {
     kernel_dtype stored; /* of everything but products and attention */
     model_plan plan;
     model_ops *ops;
+    int64_t micro; /* the batch whose ops are added */
 } builder;
 
 static void *memory(const builder *b, model_buffer buffer)
 {
     return model_memory(b->args, &b->plan, buffer);
+}
+
+/* Of a buffer with a number of 4 bytes for each row, those of the micro-batch. */
+static void *row_numbers(const builder *b, model_buffer buffer)
+{
+    char *first = memory(b, buffer);
+    return first ? first + 4 * (size_t)(b->micro * model_rows(b->shape)) : NULL;
 }
 
 static void *value(const builder *b, int64_t tensor)
@@ -49,6 +58,7 @@ static void *gradient(const builder *b, int64_t tensor)
 /* The op, if its phase and component are wanted. There is room for all. */
 static void add(const builder *b, model_op op)
 {
+    op.micro = b->micro;
     if ((b->args->phases & op.phase) && (b->args->components >> op.component & 1))
         b->ops->list[b->ops->count++] = op;
 }
@@ -178,7 +188,7 @@ static void add_embedding(const builder *b)
     model_op op = {.kind = MODEL_OP_EMBEDDING, .component = MODEL_EMBEDDING,
                    .phase = MODEL_FORWARD, .layer = -1, .tool = TOOL_EMBEDDING};
     op.as.embedding = (embedding_forward_args){
-        .shape = embedding_of(b->shape), .dtype = b->stored, .tokens = memory(b, MODEL_TOKENS),
+        .shape = embedding_of(b->shape), .dtype = b->stored, .tokens = row_numbers(b, MODEL_TOKENS),
         .token_table = value(b, 0), .position_table = value(b, 1), .out = stream_at(b, 0)};
     add(b, op);
 }
@@ -188,7 +198,7 @@ static void add_embedding_gradient(const builder *b)
     model_op op = {.kind = MODEL_OP_EMBEDDING_GRADIENT, .component = MODEL_EMBEDDING,
                    .phase = MODEL_BACKWARD, .layer = -1, .tool = TOOL_EMBEDDING_GRADIENT};
     op.as.embedding_gradient = (embedding_backward_args){
-        .shape = embedding_of(b->shape), .dtype = b->stored, .tokens = memory(b, MODEL_TOKENS),
+        .shape = embedding_of(b->shape), .dtype = b->stored, .tokens = row_numbers(b, MODEL_TOKENS),
         .dout = stream_gradient_at(b, 0), .dtoken_table = gradient(b, 0),
         .dposition_table = gradient(b, 1)};
     add(b, op);
@@ -270,29 +280,48 @@ static void add_scale_loss(const builder *b)
                    .phase = MODEL_LOSS, .layer = -1, .tool = TOOL_SCALE_LOSS};
     op.as.scale_loss = (optimizer_scale_loss_args){.scaler = memory(b, MODEL_SCALER),
                                                    .count = model_rows(b->shape),
+                                                   .rows = model_step_rows(b->args),
                                                    .weights = memory(b, MODEL_ROW_WEIGHTS)};
     if (model_scales_loss(b->args)) add(b, op);
 }
 
 static void add_loss(const builder *b)
 {
-    float *results = memory(b, MODEL_RESULTS);
     int keeps = b->args->keeps;
     model_op op = {.kind = keeps ? MODEL_OP_LOSS_GRADIENT : MODEL_OP_LOSS,
                    .component = MODEL_CROSS_ENTROPY, .phase = MODEL_LOSS, .layer = -1,
                    .tool = TOOL_LOSS};
-    model_op mean = {.kind = MODEL_OP_MEAN, .component = MODEL_CROSS_ENTROPY, .phase = MODEL_LOSS,
-                     .layer = -1, .tool = TOOL_MEAN};
     op.as.loss = (loss_args){.shape = {model_rows(b->shape), b->shape->table_rows},
                              .dtype = b->stored, .logits = memory(b, MODEL_LOGITS),
-                             .targets = memory(b, MODEL_TARGETS),
+                             .targets = row_numbers(b, MODEL_TARGETS),
                              .dloss = memory(b, MODEL_ROW_WEIGHTS),
-                             .loss = memory(b, MODEL_LOSSES),
+                             .loss = row_numbers(b, MODEL_LOSSES),
                              .dlogits = memory(b, MODEL_LOGIT_GRADIENTS)};
-    mean.as.mean = (model_mean){memory(b, MODEL_LOSSES), model_rows(b->shape),
-                                results ? results + MODEL_RESULT_LOSS : NULL};
     add(b, op);
-    add(b, mean);
+}
+
+/* Over the rows of all micro-batches, so that each row counts the same. */
+static void add_mean(const builder *b)
+{
+    float *results = memory(b, MODEL_RESULTS);
+    model_op op = {.kind = MODEL_OP_MEAN, .component = MODEL_CROSS_ENTROPY, .phase = MODEL_LOSS,
+                   .layer = -1, .tool = TOOL_MEAN};
+    op.as.mean = (model_mean){memory(b, MODEL_LOSSES), model_step_rows(b->args),
+                              results ? results + MODEL_RESULT_LOSS : NULL};
+    add(b, op);
+}
+
+/* All tensors' gradients at once: what lies between them is added, too, and nobody's. */
+static void add_accumulate(const builder *b)
+{
+    int64_t last = model_micro_batches(b->args) - 1;
+    model_op op = {.kind = MODEL_OP_ACCUMULATE, .component = MODEL_COPY, .phase = MODEL_BACKWARD,
+                   .layer = -1, .tool = TOOL_ACCUMULATE};
+    op.as.accumulate = (model_accumulate){
+        .dtype = b->stored, .count = model_tensor_offset(b->shape, model_tensor_count(b->shape)),
+        .gradients = memory(b, MODEL_GRADIENTS), .sums = memory(b, MODEL_SUMS),
+        .is_first = b->micro == 0, .is_last = b->micro == last};
+    if (last > 0 && !b->args->micro_one) add(b, op);
 }
 
 /* ---- the update ----------------------------------------------------------------------- */
@@ -368,15 +397,32 @@ static void add_backward(const builder *b)
     if (b->shape->tied) add_head_weight_gradient(b);
 }
 
+static void add_passes(builder *b)
+{
+    int64_t one = b->args->micro_one, last = model_micro_batches(b->args) - 1;
+    for (int64_t micro = 0; micro <= last; micro++) {
+        if (one && micro != one - 1) continue;
+        b->micro = micro;
+        add_forward(b);
+        if (micro == 0 || one) add_scale_loss(b);
+        add_loss(b);
+        if (micro == last || one) add_mean(b);
+        add_backward(b);
+        add_accumulate(b);
+    }
+}
+
 int model_ops_create(const model_args *args, model_ops *ops)
 {
     enum { EACH_LAYER = 2 * BLOCK_FORWARD_PARTS + BLOCK_BACKWARD_PARTS };
-    builder b = {args, &args->shape, model_storage(args->dtype), {0}, ops};
+    builder b = {args, &args->shape, model_storage(args->dtype), {0}, ops, 0};
+    int64_t micro_batches = model_micro_batches(args);
     *ops = (model_ops){NULL, 0, 0, NULL};
     if (!model_is_valid(&args->shape)) return KERNEL_ERROR_ARGUMENT;
     if ((args->phases & (MODEL_BACKWARD | MODEL_UPDATE)) && !args->keeps)
         return KERNEL_ERROR_ARGUMENT;
-    ops->room = args->shape.layers * EACH_LAYER + MODEL_TOOLS;
+    if (args->micro_one < 0 || args->micro_one > micro_batches) return KERNEL_ERROR_ARGUMENT;
+    ops->room = (args->shape.layers * EACH_LAYER + MODEL_TOOLS) * micro_batches;
     ops->list = calloc((size_t)ops->room, sizeof *ops->list);
     ops->tensors = calloc((size_t)model_tensor_count(b.shape), sizeof *ops->tensors);
     if (!ops->list || !ops->tensors) {
@@ -384,10 +430,7 @@ int model_ops_create(const model_args *args, model_ops *ops)
         return KERNEL_ERROR_MEMORY;
     }
     b.plan = model_plan_of(args);
-    add_forward(&b);
-    add_scale_loss(&b);
-    add_loss(&b);
-    add_backward(&b);
+    add_passes(&b);
     add_update(&b);
     return KERNEL_OK;
 }
@@ -429,7 +472,7 @@ const char *model_op_name(const model_op *op)
     static const char *const names[] = {"embedding", "embedding_gradient", "final_norm",
                                         "final_norm_gradient", "head", "head_input",
                                         "head_weight", "loss", "mean", "clip", "adamw",
-                                        "scale_loss", "unscale"};
+                                        "scale_loss", "unscale", "accumulate"};
     if (op->tool < BLOCK_FORWARD_PARTS) return block_forward_part_name(op->tool);
     if (op->tool < TOOL_EMBEDDING) return block_backward_part_name(op->tool - TOOL_BACKWARD_PARTS);
     return names[op->tool - TOOL_EMBEDDING];

@@ -96,10 +96,11 @@ typedef struct optimizer_scaler {
                                        t = taken */
 } optimizer_scaler;
 
-/* The loss's weight in each of `count` rows: scale / count. */
+/* The loss's weight in each of `count` rows, of those that are averaged over `rows`:
+ * scale / rows. */
 typedef struct optimizer_scale_loss_args {
     optimizer_scaler *scaler;
-    int64_t count;
+    int64_t count, rows;
     float *weights;
 } optimizer_scale_loss_args;
 

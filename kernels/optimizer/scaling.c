@@ -20,7 +20,7 @@ static int run_scale_loss(const void *args, void *workspace, void *state, kernel
     (void)workspace, (void)state, (void)stream;
     a->scaler->used = a->scaler->scale;
     for (int64_t i = 0; i < a->count; i++)
-        a->weights[i] = (float)((double)a->scaler->scale / (double)a->count);
+        a->weights[i] = (float)((double)a->scaler->scale / (double)a->rows);
     return KERNEL_OK;
 }
 

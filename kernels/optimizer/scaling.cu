@@ -18,7 +18,7 @@ __global__ void unscale_kernel(optimizer_unscale_args args)
 __global__ void __launch_bounds__(OPTIMIZER_THREADS) scale_loss_kernel(optimizer_scale_loss_args a)
 {
     float weight = static_cast<float>(static_cast<double>(a.scaler->scale) /
-                                      static_cast<double>(a.count));
+                                      static_cast<double>(a.rows));
     for (int64_t i = threadIdx.x; i < a.count; i += OPTIMIZER_THREADS) a.weights[i] = weight;
     if (threadIdx.x == 0) a.scaler->used = a.scaler->scale;
 }

@@ -18,12 +18,22 @@ value("case") == "model.habit" || value("case") == "model.step" {
     add(id " " variant, "median_us")
     add(id " " variant " low", "ci95_low_us")
     add(id " " variant " high", "ci95_high_us")
-    bytes[id, variant] = value("device_bytes")
+    bytes[id, variant] = counter("peak_bytes")
 }
 
 function add(key, column_name,    us) {
     us = number(column_name, 1)
     values[key, ++count[key]] = us == "" ? number("median_us") : us
+}
+
+# Of the column `counters`; device_bytes where the row does not have it.
+function counter(wanted,    n, i, list, pair) {
+    n = split(value("counters"), list, " ")
+    for (i = 1; i <= n; i++) {
+        split(list[i], pair, "=")
+        if (pair[1] == wanted) return pair[2]
+    }
+    return value("device_bytes")
 }
 
 # The value behind NAME= in params.

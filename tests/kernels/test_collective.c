@@ -13,16 +13,18 @@ static void bus_bandwidth(void **state)
     static const struct {
         int n;
         double all_reduce, others, broadcast;
-    } known[] = {{2, 100, 50, 100}, {3, 133.33, 66.67, 100}, {4, 150, 75, 100}, {8, 175, 87.5, 100}};
+    } known[] = {
+        {2, 100, 50, 100}, {3, 133.33, 66.67, 100}, {4, 150, 75, 100}, {8, 175, 87.5, 100}};
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        int n = known[i].n;
-        assert_close(100 * collective_bus_factor(COLLECTIVE_ALL_REDUCE, n), known[i].all_reduce, 0.01);
-        assert_close(100 * collective_bus_factor(COLLECTIVE_ALL_GATHER, n), known[i].others, 0.01);
-        assert_close(100 * collective_bus_factor(COLLECTIVE_REDUCE_SCATTER, n), known[i].others, 0.01);
-        assert_close(100 * collective_bus_factor(COLLECTIVE_ALL_TO_ALL, n), known[i].others, 0.01);
-        assert_close(100 * collective_bus_factor(COLLECTIVE_BROADCAST, n), known[i].broadcast, 0);
-        assert_close(100 * collective_bus_factor(COLLECTIVE_SEND_RECEIVE, n), known[i].broadcast, 0);
+        for (int o = 0; o < COLLECTIVE_OPERATIONS; o++) {
+            collective_operation operation = (collective_operation)o;
+            int whole = operation == COLLECTIVE_BROADCAST || operation == COLLECTIVE_SEND_RECEIVE;
+            double wanted = operation == COLLECTIVE_ALL_REDUCE ? known[i].all_reduce
+                            : whole                            ? known[i].broadcast
+                                                               : known[i].others;
+            assert_close(100 * collective_bus_factor(operation, known[i].n), wanted, 0.01);
+        }
     }
     for (int i = 0; i < COLLECTIVE_OPERATIONS; i++)
         assert_close(collective_bus_factor((collective_operation)i, 1), 0, 0);
@@ -78,6 +80,16 @@ static void counted_inputs_sum_exactly(void **state)
 }
 
 enum { RANKS = 3, BLOCK = 5, WHOLE = RANKS * BLOCK };
+
+/* Cards by local rank, unless each process sees its own one only. */
+static void cards(void **state)
+{
+    (void)state;
+    assert_int_equal(collective_pick_device(0, 2, 4), 0);
+    assert_int_equal(collective_pick_device(1, 2, 4), 1);
+    assert_int_equal(collective_pick_device(1, 2, 1), 0);
+    assert_int_equal(collective_pick_device(1, 4, 2), -1);
+}
 
 /* What rank `rank` must have at `index`, from the inputs of all as arrays. */
 static double by_hand(collective_operation operation, double in[RANKS][WHOLE], int rank, int index)
@@ -147,6 +159,7 @@ int main(void)
         cmocka_unit_test(counted_inputs_sum_exactly),
         cmocka_unit_test(oracle_is_the_operation),
         cmocka_unit_test(buffers_in_place),
+        cmocka_unit_test(cards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

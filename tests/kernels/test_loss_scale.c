@@ -21,7 +21,7 @@ static void open_scaled(scaled *s, float scale, int32_t interval)
 static void take_step(scaled *s, float norm)
 {
     float weight;
-    optimizer_scale_loss_args apply = {&s->scaler, 1, &weight};
+    optimizer_scale_loss_args apply = {&s->scaler, 1, 1, &weight};
     assert_int_equal(optimizer_scale_loss_cpu.rows[0].run(&apply, NULL, NULL, NULL), 0);
     s->norm = norm;
     assert_int_equal(optimizer_unscale_cpu.rows[0].run(&s->args, NULL, NULL, NULL), 0);

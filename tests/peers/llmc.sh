@@ -47,7 +47,7 @@ build_all() {
         echo 'llmc.sh: without cuDNN: no cudnn.h here' >&2
         return 0
     fi
-    fetched NVIDIA/cudnn-frontend 8801fd7b31c2f798732ed1e1dd4711a9cde4217d include/cudnn_frontend.h
+    fetched NVIDIA/cudnn-frontend 1a7b4b78db44712fb9707d21cd2e3179f1fd88b8 include/cudnn_frontend.h
     compile llmc-cudnn -DENABLE_CUDNN "-I$sources/cudnn-frontend/include" \
         "$sources/llm.c/train_gpt2.cu" "$sources/llm.c/llmc/cudnn_att.cpp" -lcudnn
 }

@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/study/\n/bin/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -346,17 +346,40 @@ schema,suite,case,variant,dtype,params,mode,run,status,median_us,counters
 2,model,model.part,best,f32,pass=forward part=linear size=x b=1,cold,2,ok,26,ops=8
 2,model,model.part,best,f32,pass=update part=clip size=x b=1,cold,1,ok,5,ops=1
 2,model,model.part,best,f32,pass=update part=adamw size=x b=1,cold,1,failed,,
-2,model,model.part,graph,f32,pass=update part=clip size=x b=1,cold,1,ok,5,ops=1
+2,model,model.part,graph,f32,pass=update part=clip size=x b=1,cold,1,ok,5,ops=1 launches=2
+2,model,model.step,graph,f32,size=x b=1,cold,1,ok,80,tokens/s=6 launches=33
 EOS
 parts_table() {
     awk -f compare/csv.awk -f compare/numbers.awk -f "$root/scripts/tables/model_parts.awk" parts > log 2>&1
 }
 parts_table &&
-    grep -q '^| backward | linear | 16 | 60.00 | 66.7 % |$' log &&
-    grep -q '^| forward | linear | 8 | 25.00 | 27.8 % |$' log &&
+    grep -q '^| backward | linear | 16 | - | 60.00 | 66.7 % |$' log &&
+    grep -q '^| forward | linear | 8 | - | 25.00 | 27.8 % |$' log &&
+    [ "$(grep -c '^| update | clip | 1 | 2 | 5.00 | ' log)" -eq 2 ] &&
+    [ "$(grep -c "^from a graph the step's 33 launches take 80.00 us, 80.0 % of the" log)" -eq 1 ] &&
     grep -q '^forward 25.0 %, loss 0.0 %, backward 60.0 %, update 5.0 %, rest 10.0 % of the step;' log &&
-    grep -q 'sum is 90.00 us of 100.0 us: 0.900$' log && grep -q '^no row of the whole step$' log
-check $? "the table of a step's parts: the longest first, shares, sum against the whole"
+    grep -q 'sum is 90.00 us of 100.0 us: 0.900$' log && ! grep -q '^no row of the whole step$' log
+check $? "the table of a step's parts: the longest first, shares, sum against the whole, launches"
+sed -i '/model.step/d' parts
+parts_table && [ "$(grep -c '^no row of the whole step$' log)" -eq 2 ]
+check $? "the table of a step's parts: without the whole step it says so"
+
+# Ten steps, of which the last takes twice as long: 10 in 11 ms, 1000 a second at first, 500
+# at the end; another run of one step.
+{
+    echo suite,case,variant,backend,dtype,params,mode,campaign,run,sample,us
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        echo "model,model.step,best,cpu,f32,size=x b=1,cold,c,1,$i,$((i < 10 ? 1000 : 2000))"
+    done
+    echo 'model,model.part,best,cpu,f32,size=x b=1,cold,c,1,1,7'
+    echo 'model,model.step,graph,cpu,f32,size=x b=1,cold,c,1,1,1000'
+    echo 'model,model.step,graph,cpu,f32,size=x b=1,cold,c,2,1,3000'
+} > parts
+awk -f compare/csv.awk -f "$root/scripts/tables/steps.awk" parts > log 2>&1 &&
+    grep -qF '| `model.step` | best | f32 | size=x b=1 | 10 | 909.1 | 1000.0 | 500.0 | 0.550 |' log &&
+    grep -qF '| `model.step` | graph | f32 | size=x b=1 | 2 | 500.0 | 500.0 | 500.0 | 1.000 |' log &&
+    [ "$(wc -l < log)" -eq 4 ]
+check $? "the table of steps a second: the last tenth beside the average"
 
 # Two variants of a habit at 100 steps a sample, the better last: 0.3 against 0.2 s; the
 # intervals allow 0.29 / 0.21 to 0.31 / 0.19. A step whose `graph` takes half the time.
@@ -438,6 +461,41 @@ check $? "the study of warm-up: first steps, means and deviations, a line for ea
 FAKE_STATUS=1 PROCESSES=1 sh scripts/study-warmup.sh ./fake-steps study > log 2>&1
 [ $? -eq 2 ] && [ "$(wc -l < study/warmup.csv)" -eq 51 ]
 check $? "the study of warm-up: a process that fails is a status, and rows stay"
+[ "$(wc -l < study/warmup.before.csv)" -eq 101 ]
+check $? "the study of warm-up: the rows of the study before are kept"
+# The seventh process ends the study: its parent.
+sed 's/^shift$/&/; $i [ "$(wc -l < "$file")" -lt 71 ] || kill $PPID' fake-steps > ending-steps
+chmod +x ending-steps
+PROCESSES=2 sh scripts/study-warmup.sh ./ending-steps study > log 2>&1
+[ $? -eq 2 ] && [ "$(wc -l < study/warmup.csv)" -eq 71 ] &&
+    grep -q '^| 0 | 9.000 | 1.000 |' study/warmup.md && grep -q '^</svg>' study/warmup.svg
+check $? "the study of warm-up: one that is ended keeps its rows and makes its table"
+
+# Parts of a block that take 3 and 1 us, of which attention is the latter, and a quarter of
+# the operations; at the second context half of the time, and half of the operations.
+cat > fake-block <<'EOS'
+#!/bin/sh
+[ "$FAILING" != "$4" ] || exit 1
+echo "$4" >> shapes
+case $4 in *t=128*) linear=3 flops=300 ;; *) linear=1 flops=100 ;; esac
+while [ "$1" != --csv ]; do shift; done
+echo case,variant,dtype,params,mode,status,median_us,flops > "$2"
+for pass in forward backward; do
+    echo "block.part,best,bf16,pass=$pass part=attention b=2 t=128 d=768 h=12 ff=3072,cold,ok,1,100"
+    echo "block.part,best,bf16,pass=$pass part=up b=2 t=128 d=768 h=12 ff=3072,cold,ok,$linear,$flops"
+done | case $linear in 3) cat ;; *) sed s/t=128/t=256/ ;; esac >> "$2"
+EOS
+chmod +x fake-block
+study() { FAILING=${FAILING:-} CONTEXTS='256 128' sh scripts/study-attention.sh ./fake-block study > log 2>&1; }
+study && [ "$(paste -sd' ' shapes)" = 'b=64 t=256 d=768 h=12 ff=3072 b=128 t=128 d=768 h=12 ff=3072' ]
+check $? "the study of attention: as many tokens at each context"
+[ "$(grep -n '^| 128 | 2 | 25.0 % | 25.0 % | 25.0 % | 1.00 | 1.00 |$' log | cut -d: -f1)" -lt \
+  "$(grep -n '^| 256 | 2 | 50.0 % | 50.0 % | 50.0 % | 1.00 | 1.00 |$' log | cut -d: -f1)" ] &&
+    [ "$(grep -c polyline study/attention.svg)" -eq 3 ]
+check $? "the study of attention: shares of operations and of both passes by context"
+FAILING='b=64 t=256 d=768 h=12 ff=3072' study
+[ $? -eq 2 ] && grep -q '^| 256 ' log
+check $? "the study of attention: a process that fails is a status, and rows stay"
 
 # As the Makefile does.
 plant() { patch --fuzz=0 --reject-file=- -o build/planted.cu "$1" tests/gpu/planted.patch > log 2>&1; }

@@ -1,0 +1,444 @@
+/*
+ * nccl.cu - the collectives by NCCL: one communicator for each rank of this process, each
+ * on a GPU and a stream of its own. All-to-all and send/receive are groups of sends and
+ * receives.
+ *
+ * Bound by the links between the GPUs from about a megabyte on, by launching and the
+ * ranks' handshakes below that. Times are events' on each rank's own stream, the longest
+ * counts; of a batch the first execution is not timed, so that ranks of several processes
+ * start together.
+ */
+#include "collective.h"
+#include "nccl_api.h"
+
+#include <ctime>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace {
+
+struct rank_state {
+    int device;
+    nccl_communicator communicator;
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    cudaGraphExec_t graph;
+};
+
+struct nccl_state {
+    const nccl_api *api;
+    collective_ranks ranks;
+    rank_state *each; /* of this process */
+    collective_shape graph_shape;
+    void *graph_memory; /* what the graphs are of; NULL: there are none */
+    bool aborted;
+};
+
+/* A call of the CUDA runtime or of NCCL that failed, as a code and a message. */
+struct failure {
+    char *message;
+
+    int operator()(int rank, const char *what, cudaError_t code) const
+    {
+        if (code != cudaSuccess)
+            snprintf(message, COLLECTIVE_MESSAGE, "rank %d: %s: %.100s", rank, what,
+                     cudaGetErrorString(code));
+        return code;
+    }
+    int operator()(const nccl_api *api, const char *what, int code) const
+    {
+        if (code != NCCL_SUCCESS && code != NCCL_IN_PROGRESS)
+            snprintf(message, COLLECTIVE_MESSAGE, "%s: %.140s", what, api->GetErrorString(code));
+        else
+            code = 0;
+        return code;
+    }
+};
+
+rank_state &rank_of(nccl_state *s, int rank)
+{
+    return s->each[rank - s->ranks.first];
+}
+
+const char *why_not()
+{
+    const char *why, *version;
+    int current;
+    (void)nccl_load(&why, &version);
+    if (!why && collective_nccl_devices(&current) < 1) return "no GPU is visible";
+    return why;
+}
+
+const char *version_text()
+{
+    const char *why, *version;
+    (void)nccl_load(&why, &version);
+    return version;
+}
+
+/* ---- communicators ------------------------------------------------------------------ */
+
+void drop_graphs(nccl_state *s)
+{
+    for (int i = 0; i < s->ranks.count; i++) {
+        if (s->each[i].graph) (void)cudaGraphExecDestroy(s->each[i].graph);
+        s->each[i].graph = nullptr;
+    }
+    s->graph_memory = nullptr;
+}
+
+void close_nccl(void *state)
+{
+    nccl_state *s = static_cast<nccl_state *>(state);
+    drop_graphs(s);
+    for (int i = 0; i < s->ranks.count; i++) {
+        rank_state &r = s->each[i];
+        (void)cudaSetDevice(r.device);
+        if (r.communicator && !s->aborted) (void)s->api->CommDestroy(r.communicator);
+        if (r.start) (void)cudaEventDestroy(r.start);
+        if (r.stop) (void)cudaEventDestroy(r.stop);
+        if (r.stream) (void)cudaStreamDestroy(r.stream);
+    }
+    delete[] s->each;
+    delete s;
+}
+
+int take_device(nccl_state *s, int i, const failure &failed)
+{
+    rank_state &r = s->each[i];
+    int rank = s->ranks.first + i, current = 0, visible = collective_nccl_devices(&current);
+    bool alone = s->ranks.count == s->ranks.all;
+    r.device = alone ? (s->ranks.device + i) % (visible > 0 ? visible : 1)
+                     : collective_pick_device(s->ranks.local, s->ranks.on_host, visible);
+    if (r.device < 0 || (alone && i >= visible)) {
+        snprintf(failed.message, COLLECTIVE_MESSAGE,
+                 "rank %d: %d GPUs are visible to the %d ranks of its host", rank, visible,
+                 alone ? s->ranks.count : s->ranks.on_host);
+        return KERNEL_ERROR_ARGUMENT;
+    }
+    int code = failed(rank, "cudaSetDevice", cudaSetDevice(r.device));
+    if (code == 0)
+        code = failed(rank, "a stream",
+                      cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+    if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.start));
+    if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.stop));
+    return code;
+}
+
+int join_all(nccl_state *s, const failure &failed)
+{
+    nccl_communicator all[64] = {};
+    int devices[64] = {}, count = s->ranks.count;
+    if (count > 64) return KERNEL_ERROR_ARGUMENT;
+    for (int i = 0; i < count; i++) devices[i] = s->each[i].device;
+    int code = failed(s->api, "ncclCommInitAll", s->api->CommInitAll(all, count, devices));
+    for (int i = 0; i < count && code == 0; i++) s->each[i].communicator = all[i];
+    return code;
+}
+
+/* Rank 0's identifier is handed on even if there is none: the others wait for it. */
+int join_one(nccl_state *s, int (*exchange)(void *, size_t), int before, const failure &failed)
+{
+    nccl_id id;
+    memset(&id, 0, sizeof id);
+    int code = before;
+    if (code == 0 && s->ranks.first == 0)
+        code = failed(s->api, "ncclGetUniqueId", s->api->GetUniqueId(&id));
+    int exchanged = exchange(&id, sizeof id);
+    if (code == 0) code = exchanged;
+    return code ? code
+                : failed(s->api, "ncclCommInitRank",
+                         s->api->CommInitRank(&s->each[0].communicator, s->ranks.all, id,
+                                              s->ranks.first));
+}
+
+int open_nccl(const collective_ranks *ranks, int (*exchange)(void *, size_t), void **state,
+              char *message)
+{
+    const char *why, *version;
+    const failure failed = {message};
+    nccl_state *s = new (std::nothrow) nccl_state();
+    if (!s) return KERNEL_ERROR_MEMORY;
+    s->api = nccl_load(&why, &version);
+    s->ranks = *ranks;
+    s->each = new (std::nothrow) rank_state[static_cast<size_t>(ranks->count)]();
+    int code = s->each ? 0 : KERNEL_ERROR_MEMORY;
+    for (int i = 0; i < ranks->count && code == 0; i++) code = take_device(s, i, failed);
+    if (ranks->count < ranks->all)
+        code = join_one(s, exchange, code, failed);
+    else if (code == 0)
+        code = join_all(s, failed);
+    if (code == 0)
+        *state = s;
+    else if (s->each)
+        close_nccl(s);
+    return code;
+}
+
+/* ---- memory -------------------------------------------------------------------------- */
+
+int allocate(void *state, int rank, size_t bytes, void **memory, char *message)
+{
+    const failure failed = {message};
+    int code = failed(rank, "cudaSetDevice",
+                      cudaSetDevice(rank_of(static_cast<nccl_state *>(state), rank).device));
+    if (code != 0) return code;
+    code = cudaMalloc(memory, bytes);
+    if (code == 0) return 0;
+    (void)cudaGetLastError();
+    snprintf(message, COLLECTIVE_MESSAGE, "rank %d: no %zu bytes of its GPU's memory", rank, bytes);
+    return code;
+}
+
+void release(void *state, int rank, void *memory)
+{
+    nccl_state *s = static_cast<nccl_state *>(state);
+    drop_graphs(s);
+    (void)cudaSetDevice(rank_of(s, rank).device);
+    (void)cudaFree(memory);
+}
+
+int copy(void *state, int rank, void *to, const void *from, size_t bytes, char *message)
+{
+    const failure failed = {message};
+    int code = failed(rank, "cudaSetDevice",
+                      cudaSetDevice(rank_of(static_cast<nccl_state *>(state), rank).device));
+    return code ? code : failed(rank, "a copy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+}
+
+/* ---- executing ------------------------------------------------------------------------ */
+
+int type_of(kernel_dtype dtype)
+{
+    return dtype == KERNEL_BF16 ? NCCL_BFLOAT16 : NCCL_FLOAT32;
+}
+
+int send_blocks(const nccl_api *api, const collective_shape *s, const collective_buffers *b,
+                const rank_state &r)
+{
+    const size_t n = static_cast<size_t>(s->block), bytes = n * kernel_dtype_bytes(s->dtype);
+    char *send = static_cast<char *>(b->send), *receive = static_cast<char *>(b->receive);
+    int code = 0, type = type_of(s->dtype);
+    for (int peer = 0; peer < s->ranks && code == 0; peer++) {
+        size_t at = static_cast<size_t>(peer) * bytes;
+        code = api->Send(send + at, n, type, peer, r.communicator, r.stream);
+        if (code == 0) code = api->Recv(receive + at, n, type, peer, r.communicator, r.stream);
+    }
+    return code;
+}
+
+int enqueue(const nccl_api *api, const collective_shape *s, const collective_buffers *b,
+            const rank_state &r, int rank)
+{
+    const int type = type_of(s->dtype), next = (rank + 1) % s->ranks;
+    const size_t n = static_cast<size_t>(s->block);
+    int code;
+    switch (s->operation) {
+    case COLLECTIVE_ALL_REDUCE:
+        return api->AllReduce(b->send, b->receive, n, type, NCCL_SUM, r.communicator, r.stream);
+    case COLLECTIVE_ALL_GATHER:
+        return api->AllGather(b->send, b->receive, n, type, r.communicator, r.stream);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return api->ReduceScatter(b->send, b->receive, n, type, NCCL_SUM, r.communicator, r.stream);
+    case COLLECTIVE_BROADCAST:
+        return api->Broadcast(b->send, b->receive, n, type, 0, r.communicator, r.stream);
+    case COLLECTIVE_ALL_TO_ALL: return send_blocks(api, s, b, r);
+    case COLLECTIVE_SEND_RECEIVE: break;
+    }
+    code = api->Send(b->send, n, type, next, r.communicator, r.stream);
+    return code ? code
+                : api->Recv(b->receive, n, type, (rank + s->ranks - 1) % s->ranks, r.communicator,
+                            r.stream);
+}
+
+/* Once, on all ranks of this process. The group is ended also if a call in it failed. */
+int enqueue_all(nccl_state *s, const collective_shape *shape, const collective_buffers *buffers,
+                const failure &failed)
+{
+    int code = s->api->GroupStart();
+    for (int i = 0; i < s->ranks.count && code == 0; i++)
+        code = enqueue(s->api, shape, &buffers[i], s->each[i], s->ranks.first + i);
+    int ended = s->api->GroupEnd();
+    return failed(s->api, collective_name(shape->operation), code ? code : ended);
+}
+
+int capture(nccl_state *s, const collective_shape *shape, const collective_buffers *buffers,
+            const failure &failed)
+{
+    int code = 0, begun = 0;
+    for (; begun < s->ranks.count && code == 0; begun++) {
+        (void)cudaSetDevice(s->each[begun].device);
+        code = failed(begun, "a capture", cudaStreamBeginCapture(s->each[begun].stream,
+                                                                 cudaStreamCaptureModeThreadLocal));
+    }
+    if (code == 0) code = enqueue_all(s, shape, buffers, failed);
+    for (int i = 0; i < begun; i++) {
+        cudaGraph_t graph = nullptr;
+        (void)cudaSetDevice(s->each[i].device);
+        cudaError_t ended = cudaStreamEndCapture(s->each[i].stream, &graph);
+        if (code == 0) code = failed(i, "a capture", ended);
+        if (code == 0)
+            code = failed(i, "a graph", cudaGraphInstantiateWithFlags(&s->each[i].graph, graph, 0));
+        if (graph) (void)cudaGraphDestroy(graph);
+    }
+    if (code != 0) (void)cudaGetLastError();
+    s->graph_shape = *shape;
+    s->graph_memory = buffers[0].memory;
+    return code;
+}
+
+bool is_captured(const nccl_state *s, const collective_shape *shape,
+                 const collective_buffers *buffers)
+{
+    return s->graph_memory == buffers[0].memory && !memcmp(&s->graph_shape, shape, sizeof *shape);
+}
+
+int replay(nccl_state *s, const failure &failed)
+{
+    int code = 0;
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        (void)cudaSetDevice(s->each[i].device);
+        code = failed(s->ranks.first + i, "a graph",
+                      cudaGraphLaunch(s->each[i].graph, s->each[i].stream));
+    }
+    return code;
+}
+
+int record(nccl_state *s, bool stop, const failure &failed)
+{
+    int code = 0;
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        rank_state &r = s->each[i];
+        (void)cudaSetDevice(r.device);
+        code = failed(s->ranks.first + i, "an event",
+                      cudaEventRecord(stop ? r.stop : r.start, r.stream));
+    }
+    return code;
+}
+
+/* ---- waiting --------------------------------------------------------------------------- */
+
+/* Which ranks of this process are done, and which are not. */
+int tell_unfinished(nccl_state *s, const failure &failed)
+{
+    char done[80] = "", open[80] = "";
+    for (int i = 0; i < s->ranks.count; i++) {
+        char *text = cudaEventQuery(s->each[i].stop) == cudaErrorNotReady ? open : done;
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof done - length, " %d", s->ranks.first + i);
+    }
+    snprintf(failed.message, COLLECTIVE_MESSAGE, "not done on rank%.60s%s%.60s", open,
+             *done ? "; done, and so perhaps not in it, on rank" : "", done);
+    return cudaErrorNotReady;
+}
+
+/* Whatever was enqueued on some ranks and not on others ends by it. */
+void abort_all(nccl_state *s)
+{
+    s->aborted = true;
+    for (int i = 0; i < s->ranks.count; i++) (void)s->api->CommAbort(s->each[i].communicator);
+}
+
+double now_s()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/* What NCCL found out meanwhile, which it is asked a few times a second. */
+int look_for_errors(nccl_state *s, const failure &failed)
+{
+    int code = 0;
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        int error = 0;
+        code = failed(s->api, "ncclCommGetAsyncError",
+                      s->api->CommGetAsyncError(s->each[i].communicator, &error));
+        if (code == 0) code = failed(s->api, "NCCL", error);
+    }
+    return code;
+}
+
+/* Never by a call that blocks: of a collective that lacks a rank it does not return. */
+int wait_all(nccl_state *s, const volatile int *stop, const failure &failed)
+{
+    double next_s = now_s() + 0.2;
+    for (int i = 0; i < s->ranks.count;) {
+        cudaError_t state = cudaEventQuery(s->each[i].stop);
+        int code = 0;
+        if (state == cudaSuccess) {
+            i++;
+            continue;
+        }
+        if (state != cudaErrorNotReady) return failed(s->ranks.first + i, "the run", state);
+        if (*stop) {
+            code = tell_unfinished(s, failed);
+        } else if (now_s() > next_s) {
+            next_s = now_s() + 0.2;
+            code = look_for_errors(s, failed);
+        }
+        if (code != 0) return code;
+    }
+    return 0;
+}
+
+int longest(nccl_state *s, double *us, const failure &failed)
+{
+    int code = 0;
+    *us = 0;
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        float ms = 0;
+        code = failed(s->ranks.first + i, "a time",
+                      cudaEventElapsedTime(&ms, s->each[i].start, s->each[i].stop));
+        if (static_cast<double>(ms) * 1e3 > *us) *us = static_cast<double>(ms) * 1e3;
+    }
+    return code;
+}
+
+int execute(void *state, const collective_shape *shape, collective_buffers *buffers,
+            uint64_t count, int graph, const volatile int *stop, double *us, char *message)
+{
+    nccl_state *s = static_cast<nccl_state *>(state);
+    const failure failed = {message};
+    int code = 0;
+    if (graph && !is_captured(s, shape, buffers)) {
+        drop_graphs(s);
+        code = capture(s, shape, buffers, failed);
+    }
+    auto once = [&] { return graph ? replay(s, failed) : enqueue_all(s, shape, buffers, failed); };
+    if (code == 0 && count > 1) code = once();
+    if (code == 0) code = record(s, false, failed);
+    for (uint64_t i = 0; i < count && code == 0; i++) code = once();
+    if (code == 0) code = record(s, true, failed);
+    if (code == 0) code = wait_all(s, stop, failed);
+    if (code == 0) code = longest(s, us, failed);
+    if (code != 0) abort_all(s);
+    return code;
+}
+
+} // namespace
+
+extern "C" {
+const collective_library collective_nccl = {
+    .name = "nccl", .why_not = why_not, .version = version_text, .open = open_nccl,
+    .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
+    .execute = execute, .has_graphs = 1};
+
+void collective_nccl_use(const char *path)
+{
+    nccl_use(path);
+}
+
+int collective_nccl_devices(int *current)
+{
+    int count = 0;
+    *current = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || cudaGetDevice(current) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return count;
+}
+}
