@@ -30,5 +30,5 @@ record {
     us = value("median_us")
     printf "%-15s %-14s %11s %11.2f %11.2f %6.3f %9.2f %9.2f %6.3f\n", operation,
         value("variant"), bytes, their_us[key], us, us / their_us[key], their_bus[key], bus / 1e9,
-        their_bus[key] > 0 ? bus / 1e9 / their_bus[key] : 0
+        (their_bus[key] + 0 ? bus / 1e9 / their_bus[key] : 0)
 }
