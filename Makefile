@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-% steps-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -180,7 +180,16 @@ memory-model: compile-model   ## a training step's memory, computed and taken at
 peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
 	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
 
-.PHONY: study-attention
+.PHONY: peers-baseline study-attention steps-model
+peers-baseline: $(COMPARE)   ## append what make peers-model measured to baselines/
+	sh scripts/peers-baseline.sh results/peers
+
+steps-model: compile-model   ## steps a second on average and at the end, from single samples
+	@mkdir -p results
+	$(BUILD)/model --filter '^model[.]step (best|graph) ' --csv results/steps.csv --runs $(SUITE_RUNS) \
+	  --samples results/steps-samples.csv $(ARGS)
+	awk -f compare/csv.awk -f scripts/tables/steps.awk results/steps-samples.csv
+
 study-attention: compile-block   ## attention's share of a block over the context, into results/study
 	sh scripts/study-attention.sh $(BUILD)/block results/study $(ARGS)
 

@@ -105,6 +105,7 @@ typedef struct gpt_event {
     uint64_t bytes;       /* of a copy or memset */
     uint64_t correlation; /* of a call and what it enqueued */
     unsigned stream;
+    unsigned graph; /* 0: it was launched by itself */
     unsigned grid[3], block[3], registers, shared_bytes, dynamic_bytes; /* of a kernel */
     int depth;                                                          /* of a range */
 } gpt_event;
@@ -122,7 +123,9 @@ typedef struct gpt_summary {
     gpt_group *groups; /* by total time, the longest first */
     size_t count;
     uint64_t launches, total_ns; /* of kernels, copies and memsets, or of ranges */
+    uint64_t of_graphs, graph_launches; /* those that graphs launched, and how many of graphs */
     uint64_t span_ns, busy_ns;   /* from the first start to the last end; when any was at work */
+    uint64_t input_ns;           /* when none was, in front of a copy from the host */
 } gpt_summary;
 
 enum { GPT_MOST_RANGES = 64 };
@@ -142,6 +145,7 @@ static struct {
     gpt_execution executions[GPT_MOST_EXECUTIONS];
     size_t execution_count;
     uint64_t empty_ns; /* of an empty kernel; 0: unknown */
+    double peak_gb_per_s; /* of the device's memory, by its clock and width; 0: unknown */
     const char *mode;  /* of the executions */
     char **names;
     size_t name_count;
@@ -153,6 +157,9 @@ static struct {
     FILE *table, *csv, *trace, *memory, *memory_csv;
     int cases;       /* that were told of */
     int first_event; /* of the timeline: no comma in front */
+    struct gpt_lane *lanes;
+    size_t lane_count, lane_capacity;
+    uint64_t span_count, spans_left_out;
     const char *on_gpu;     /* the library that watches; NULL: the host's clock */
 } gpt;
 
@@ -211,6 +218,8 @@ static gpt_event *gpt_add(int kind, const char *name)
     event->name = gpt_intern(name);
     return event;
 }
+
+static const char gpt_from_host[] = "host to device";
 
 static const char *gpt_name(const gpt_event *event)
 {
@@ -460,7 +469,7 @@ static gpt_event *gpt_add_kernel(const CUpti_ActivityKernel10 *record)
     gpt_event *event;
     if (whole)
         gpt_shorten(whole);
-    event = gpt_add(GPT_KERNEL, whole ? whole : record->name ? record->name : "a kernel");
+    event = gpt_add(GPT_KERNEL, whole ? whole : record->name ? record->name : "<unknown>");
     free(whole);
     if (!event)
         return NULL;
@@ -479,7 +488,7 @@ static gpt_event *gpt_add_kernel(const CUpti_ActivityKernel10 *record)
 static const char *gpt_copy_name(int kind)
 {
     switch (kind) {
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "host to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return gpt_from_host;
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "device to host";
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "device to device";
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH: return "host to host";
@@ -517,6 +526,7 @@ static void gpt_add_copy(const CUpti_ActivityMemcpy6 *record)
         return;
     GPT_TAKE_TIMES(event, record);
     event->stream = record->streamId;
+    event->graph = record->graphId;
     event->bytes = record->bytes;
 }
 
@@ -527,6 +537,7 @@ static void gpt_add_set(const CUpti_ActivityMemset4 *record)
         return;
     GPT_TAKE_TIMES(event, record);
     event->stream = record->streamId;
+    event->graph = record->graphId;
     event->bytes = record->bytes;
 }
 
@@ -539,6 +550,7 @@ static void gpt_add_record(const CUpti_Activity *record)
         if ((event = gpt_add_kernel(kernel))) {
             GPT_TAKE_TIMES(event, kernel);
             event->stream = kernel->streamId;
+            event->graph = kernel->graphId;
         }
         break;
     }
@@ -710,8 +722,9 @@ static void gpt_describe_device(void)
 {
     struct cudaOccDeviceProp *device = &gpt_cupti.device;
     struct cudaDeviceProp properties;
-    int ordinal = 0;
+    int ordinal = 0, khz = 0, bits = 0;
     memset((void *)device, 0, sizeof *device);
+    gpt.peak_gb_per_s = 0;
     if (cudaGetDevice(&ordinal) != cudaSuccess ||
         cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess)
         return;
@@ -727,6 +740,9 @@ static void gpt_describe_device(void)
     device->numSms = properties.multiProcessorCount;
     device->sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin;
     device->reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock;
+    if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, ordinal) == cudaSuccess &&
+        cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, ordinal) == cudaSuccess)
+        gpt.peak_gb_per_s = 2.0 * khz * bits / 8 / 1e6; /* two transfers a clock */
 }
 
 /* NULL, or why not. */
@@ -891,6 +907,8 @@ static void gpt_measure_span(gpt_summary *summary, const gpt_event **events, siz
     qsort(events, count, sizeof *events, gpt_by_start);
     for (i = 0; i < count; i++) {
         uint64_t from = events[i]->start_ns > end ? events[i]->start_ns : end;
+        if (i > 0 && from > end && !strcmp(gpt_name(events[i]), gpt_from_host))
+            summary->input_ns += from - end;
         summary->busy_ns += events[i]->end_ns > from ? events[i]->end_ns - from : 0;
         end = events[i]->end_ns > end ? events[i]->end_ns : end;
     }
@@ -911,6 +929,24 @@ static gpt_group *gpt_find_group(gpt_summary *summary, const gpt_event *event)
             summary->groups[i].first->name == event->name)
             return &summary->groups[i];
     return &summary->groups[summary->count++];
+}
+
+static int gpt_by_correlation(const void *left, const void *right)
+{
+    const gpt_event *a = *(const gpt_event *const *)left, *b = *(const gpt_event *const *)right;
+    return (a->correlation > b->correlation) - (a->correlation < b->correlation);
+}
+
+/* What one launch of a graph enqueued has the same correlation. Leaves the events so sorted. */
+static void gpt_count_graphs(gpt_summary *summary, const gpt_event **events, size_t count)
+{
+    size_t i;
+    qsort(events, count, sizeof *events, gpt_by_correlation);
+    for (i = 0; i < count; i++)
+        if (events[i]->graph) {
+            summary->of_graphs++;
+            summary->graph_launches += i == 0 || events[i - 1]->correlation != events[i]->correlation;
+        }
 }
 
 /* 0, or -1 when memory ran out. gpt_free_summary is due. */
@@ -934,6 +970,7 @@ static int gpt_summarize(gpt_summary *summary)
         }
     summary->launches = count;
     gpt_measure_span(summary, counted, count);
+    gpt_count_graphs(summary, counted, count);
     for (i = 0; i < summary->count; i++)
         if (summary->groups[i].first->kind == GPT_KERNEL)
             gpt_find_occupancy(&summary->groups[i]);
@@ -1032,37 +1069,68 @@ static uint64_t gpt_time_of_kind(const gpt_summary *summary, int kind)
     return ns;
 }
 
-/* What the whole run says. Thresholds are where the remedy would gain a tenth or more. */
-static void gpt_print_findings_of_run(const gpubench *bench, const gpubench_case *one,
+/* Each has the numbers that it was found by, and where there is one the row of the model
+ * suite that shows the remedy. Thresholds are where it would gain a tenth or more. */
+static void gpt_print_launch_findings(const gpubench *bench, const gpubench_case *one,
                                       const gpt_summary *summary)
 {
     double timed_us = gpt_timed_number(bench, one, "median_us");
     double host_us = gpt_timed_number(bench, one, "host_us");
     double empty_us = gpt_timed_number(bench, one, "overhead_us");
-    double span = (double)summary->span_ns, busy = (double)summary->busy_ns;
-    double copies = (double)gpt_time_of_kind(summary, GPT_COPY);
     uint64_t shorter = gpt_count_shorter(1e3 * empty_us);
     if (timed_us > 0 && host_us > 1.5 * timed_us && summary->launches > 1)
         fprintf(gpt.table, "  launch-bound: from an idle device the host needs %.1f us for what the "
-                "device does in %.1f; a graph is launched at once (--mode graph)\n", host_us, timed_us);
+                "device does in %.1f; a graph is launched at once (--mode graph; model.habit graph, "
+                "habit=launches)\n", host_us, timed_us);
     if (shorter > 4 && 2 * shorter > summary->launches)
         fprintf(gpt.table, "  many small kernels: %llu of %llu are shorter than an empty launch's "
-                "%.1f us; fused, or in a graph, they cost less\n", (unsigned long long)shorter,
+                "%.1f us; fused, or in a graph, they cost less (model.habit fused, "
+                "habit=optimizer)\n", (unsigned long long)shorter,
                 (unsigned long long)summary->launches, empty_us);
-    if (span > 0 && busy < 0.9 * span)
+}
+
+static void gpt_print_idle_findings(const gpubench *bench, const gpubench_case *one,
+                                    const gpt_summary *summary)
+{
+    double span = (double)summary->span_ns, idle = span - (double)summary->busy_ns;
+    double input = (double)summary->input_ns, other = idle - input;
+    double copies = (double)gpt_time_of_kind(summary, GPT_COPY);
+    int waits = strstr(gpt_timed(bench, one, "flags"), "ungated") != NULL;
+    if (input > 0.1 * span)
+        fprintf(gpt.table, "  waiting for input: nothing ran for %.1f of %.1f us in front of copies "
+                "from the host; made and copied before, a batch is there (model.habit prefetched, "
+                "habit=inputs)\n", input / 1e3, span / 1e3);
+    if (waits && other > 0.1 * span)
+        fprintf(gpt.table, "  synchronizing: the run waits for the device inside, and nothing ran "
+                "for %.1f of %.1f us, as nothing can be enqueued meanwhile (model.habit every_100, "
+                "habit=loss)\n", other / 1e3, span / 1e3);
+    else if (other > 0.1 * span)
         fprintf(gpt.table, "  waiting: nothing ran for %.1f of %.1f us, though all was enqueued: "
-                "streams that wait for each other, for the host, or for memory\n",
-                (span - busy) / 1e3, span / 1e3);
+                "streams that wait for each other, or for memory\n", other / 1e3, span / 1e3);
     if (copies > 0.1 * (double)summary->total_ns)
         fprintf(gpt.table, "  copying: %.1f us, %.0f %% of all work\n", copies / 1e3,
                 100 * copies / (double)summary->total_ns);
-    if (strstr(gpt_timed(bench, one, "flags"), "ungated"))
-        fprintf(gpt.table, "  synchronizing: the run waits for the device inside, so that nothing "
-                "can be enqueued behind it meanwhile\n");
+}
+
+/* A share of the memory's rate by data sheet, of the bytes that the case cannot do without:
+ * where one kernel that fills the device does all of it. */
+static void gpt_print_bytes_finding(const gpubench_case *one, const gpt_summary *summary,
+                                    const gpt_group *group)
+{
+    double rate = group->bytes > 0 ? 0 : gpt_rate(summary, group, one->bytes, 1);
+    double flops_per_byte = one->bytes > 0 ? (double)one->flops / (double)one->bytes : 0;
+    if (rate <= 0 || gpt.peak_gb_per_s <= 0 || rate > 0.4 * gpt.peak_gb_per_s ||
+        flops_per_byte > 10 || group->waves < 1 || group->total_ns < 10000)
+        return;
+    fprintf(gpt.table, "  far from the memory's rate: %.60s moves the %.1f MB that it must at %.0f "
+            "GB/s, %.0f %% of %.0f, though it fills the device: accesses that are not coalesced, "
+            "data that are moved again, or waiting\n", gpt_name(group->first),
+            (double)one->bytes / 1e6, rate, 100 * rate / gpt.peak_gb_per_s, gpt.peak_gb_per_s);
 }
 
 /* Of a kernel that does a fifth of the work or more and leaves most of the device empty. */
-static void gpt_print_findings_of_kernel(const gpt_summary *summary, const gpt_group *group)
+static void gpt_print_findings_of_kernel(const gpubench_case *one, const gpt_summary *summary,
+                                         const gpt_group *group)
 {
     double share = (double)group->total_ns / (double)summary->total_ns;
     if (group->first->kind != GPT_KERNEL || share < 0.2 || group->waves <= 0)
@@ -1075,6 +1143,12 @@ static void gpt_print_findings_of_kernel(const gpt_summary *summary, const gpt_g
         fprintf(gpt.table, "  a short last wave: %.60s (%.0f %%) needs %.2f waves, so the device is "
                 "partly empty in every second one\n", gpt_name(group->first), 100 * share,
                 group->waves);
+    if (group->occupancy < 0.5 && group->limit && !strcmp(group->limit, "registers"))
+        fprintf(gpt.table, "  low occupancy: %.60s (%.0f %%, %.1f us) has %u registers a thread, so "
+                "that %.0f %% of a multiprocessor's warps fit; it pays unless its threads have "
+                "enough to do meanwhile\n", gpt_name(group->first), 100 * share,
+                (double)group->total_ns / 1e3, group->first->registers, 100 * group->occupancy);
+    gpt_print_bytes_finding(one, summary, group);
 }
 
 static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
@@ -1083,9 +1157,10 @@ static void gpt_print_findings(const gpubench *bench, const gpubench_case *one,
     size_t i;
     if (!gpt.on_gpu || summary->total_ns == 0)
         return;
-    gpt_print_findings_of_run(bench, one, summary);
+    gpt_print_launch_findings(bench, one, summary);
+    gpt_print_idle_findings(bench, one, summary);
     for (i = 0; i < summary->count; i++)
-        gpt_print_findings_of_kernel(summary, &summary->groups[i]);
+        gpt_print_findings_of_kernel(one, summary, &summary->groups[i]);
 }
 
 /* ==== the table =========================================================== */
@@ -1120,6 +1195,10 @@ static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
         fprintf(gpt.table, "; %.2f us from the first to the last, %.0f %% of it idle",
                 (double)summary->span_ns / 1e3, 100 * idle);
     fputc('\n', gpt.table);
+    if (summary->of_graphs > 0)
+        fprintf(gpt.table, "  %llu of them by %llu %s of a graph\n",
+                (unsigned long long)summary->of_graphs, (unsigned long long)summary->graph_launches,
+                summary->graph_launches == 1 ? "launch" : "launches");
     gpt_print_timed(bench, one);
     fputc('\n', gpt.table);
 }
@@ -1212,6 +1291,7 @@ static void gpt_write_csv_header(void)
     fputs("kernels_schema,suite,case,variant,backend,dtype,params,campaign,kind,name,launches,"
           "total_us,mean_us,min_us,max_us,share,grid,block,registers,shared_bytes,occupancy,limit,"
           "waves,bytes,gb_per_s,tflop_per_s,span_us,busy_us,case_us,mode,executions,empty_us,own_us,"
+          "graph_launches,"
           "device,uuid,git\n",
           gpt.csv);
 }
@@ -1260,6 +1340,7 @@ static void gpt_write_group(const gpubench *bench, const gpubench_case *one,
     fprintf(gpt.csv, "%s,%zu,", gpt.mode, gpt.execution_count);
     gpt_put_number(gpt.csv, (double)gpt.empty_ns / 1e3);
     gpt_put_number(gpt.csv, gpt_own_us(bench, one));
+    gpt_put_number(gpt.csv, (double)summary->graph_launches);
     gpt_put_field(gpt.csv, gpt_timed(bench, one, "device"));
     gpt_put_field(gpt.csv, gpt_timed(bench, one, "uuid"));
     fprintf(gpt.csv, "%s\n", gpt_timed(bench, one, "git"));
@@ -1423,18 +1504,44 @@ static void gpt_tell_memory(gpubench *bench, const gpubench_case *one)
  * Process 1 is the host: its ranges and its calls. Process 2 is the device: a thread for
  * each stream, and thread 0 for where the ranges' work was. */
 enum { GPT_HOST = 1, GPT_DEVICE = 2, GPT_RANGES_THREAD = 0, GPT_CALLS_THREAD = 1 };
+enum { GPT_GRAPHS_THREAD = 99999 }; /* no stream has so high a number */
 
+/* The bytes of the UTF-8 sequence that begins at text, 0 where there is none: cut short,
+ * longer than needed, a surrogate, or beyond Unicode. */
+static int gpt_utf8_bytes(const unsigned char *text)
+{
+    int bytes = text[0] < 0x80   ? 1
+                : text[0] < 0xc2 ? 0
+                : text[0] < 0xe0 ? 2
+                : text[0] < 0xf0 ? 3
+                : text[0] < 0xf5 ? 4
+                                 : 0;
+    int i;
+    for (i = 1; i < bytes; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return bytes;
+}
+
+/* Names are anybody's: what is no UTF-8 becomes U+FFFD. */
 static void gpt_put_json(const char *text)
 {
+    const unsigned char *at = (const unsigned char *)text;
     putc('"', gpt.trace);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(gpt.trace, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(gpt.trace, "\\u%04x", c);
+    while (*at) {
+        int bytes = gpt_utf8_bytes(at);
+        if (bytes == 0)
+            fputs("\\ufffd", gpt.trace);
+        else if (*at == '"' || *at == '\\')
+            fprintf(gpt.trace, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(gpt.trace, "\\u%04x", *at);
         else
-            putc(c, gpt.trace);
+            fwrite(at, 1, (size_t)bytes, gpt.trace);
+        at += bytes ? bytes : 1;
     }
     putc('"', gpt.trace);
 }
@@ -1468,12 +1575,81 @@ static void gpt_name_track(const char *what, int process, unsigned thread, const
     fputs("}}", gpt.trace);
 }
 
-static void gpt_put_span(int process, unsigned thread, const char *name, uint64_t start_ns,
-                         uint64_t end_ns)
+/* ---- lanes: spans of one track nest or follow each other, or readers drop them ---- */
+
+enum { GPT_MOST_NESTED = 16, GPT_LANE = 100000 }; /* from one lane's thread to the next */
+
+typedef struct gpt_lane {
+    int process, nested;
+    unsigned thread, number;
+    uint64_t latest_ns; /* start of a span of its */
+    uint64_t ends[GPT_MOST_NESTED];
+} gpt_lane;
+
+/* Whether the span fits in: behind all that is there, or inside the last. Takes it. */
+static int gpt_takes(gpt_lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
-    gpt_begin_event("X", process, thread, name);
+    if (start_ns < lane->latest_ns)
+        return 0; /* what it may overlap is not known any more */
+    while (lane->nested > 0 && lane->ends[lane->nested - 1] <= start_ns)
+        lane->nested--;
+    if (lane->nested == GPT_MOST_NESTED ||
+        (lane->nested > 0 && lane->ends[lane->nested - 1] < end_ns))
+        return 0;
+    lane->ends[lane->nested++] = end_ns;
+    lane->latest_ns = start_ns;
+    return 1;
+}
+
+static void gpt_name_lane(const gpt_lane *lane);
+
+/* The thread that a span goes to: the track's own, or one more of its lanes. */
+static unsigned gpt_place(int process, unsigned thread, uint64_t start_ns, uint64_t end_ns)
+{
+    void *lanes = gpt.lanes;
+    unsigned number = 0;
+    gpt_lane *lane;
+    size_t i;
+    for (i = 0; i < gpt.lane_count; i++) {
+        lane = &gpt.lanes[i];
+        if (lane->process != process || lane->thread != thread)
+            continue;
+        if (gpt_takes(lane, start_ns, end_ns))
+            return thread + lane->number * GPT_LANE;
+        number++;
+    }
+    if (!gpt_reserve(&lanes, gpt.lane_count, &gpt.lane_capacity, sizeof *gpt.lanes))
+        return thread;
+    gpt.lanes = (gpt_lane *)lanes;
+    lane = &gpt.lanes[gpt.lane_count++];
+    memset(lane, 0, sizeof *lane);
+    lane->process = process;
+    lane->thread = thread;
+    lane->number = number;
+    gpt_name_lane(lane);
+    (void)gpt_takes(lane, start_ns, end_ns);
+    return thread + number * GPT_LANE;
+}
+
+/* What is beyond is counted and left out: readers give up on files of some 250 MB. 0: left
+ * out. */
+enum { GPT_MOST_SPANS = 1000000 };
+
+static int gpt_put_span(int process, unsigned thread, const char *name, uint64_t start_ns,
+                        uint64_t end_ns)
+{
+    unsigned lane;
+    if (gpt.span_count >= GPT_MOST_SPANS) {
+        gpt.spans_left_out++;
+        return 0;
+    }
+    gpt.span_count++;
+    end_ns = end_ns > start_ns ? end_ns : start_ns;
+    lane = gpt_place(process, thread, start_ns, end_ns);
+    gpt_begin_event("X", process, lane, name);
     gpt_put_us("ts", gpt_since_origin(start_ns));
     gpt_put_us("dur", end_ns - start_ns);
+    return 1;
 }
 
 static void gpt_put_counter(const char *name, uint64_t at_ns, const char *value)
@@ -1498,28 +1674,28 @@ static const char *gpt_track_name(const gpubench_case *one, const gpt_event *eve
 static void gpt_write_host_event(const gpubench_case *one, const gpt_event *event)
 {
     char text[512];
-    gpt_put_span(GPT_HOST, event->kind == GPT_CALL ? GPT_CALLS_THREAD : GPT_RANGES_THREAD,
-                 gpt_track_name(one, event, text, sizeof text), event->start_ns, event->end_ns);
-    fputc('}', gpt.trace);
+    if (gpt_put_span(GPT_HOST, event->kind == GPT_CALL ? GPT_CALLS_THREAD : GPT_RANGES_THREAD,
+                     gpt_track_name(one, event, text, sizeof text), event->start_ns,
+                     event->end_ns))
+        fputc('}', gpt.trace);
 }
 
 static void gpt_write_device_event(const gpt_event *event)
 {
-    gpt_put_span(GPT_DEVICE, event->stream + 1, gpt_name(event), event->start_ns, event->end_ns);
+    if (!gpt_put_span(GPT_DEVICE, event->stream + 1, gpt_name(event), event->start_ns,
+                      event->end_ns))
+        return;
+    fputs(",\"args\":{", gpt.trace);
+    if (event->graph)
+        fprintf(gpt.trace, "\"graph\":%u,", event->graph);
     if (event->kind == GPT_KERNEL)
         fprintf(gpt.trace,
-                ",\"args\":{\"grid\":\"%u %u %u\",\"block\":\"%u %u %u\",\"registers\":%u,"
+                "\"grid\":\"%u %u %u\",\"block\":\"%u %u %u\",\"registers\":%u,"
                 "\"shared_bytes\":%u}}",
                 event->grid[0], event->grid[1], event->grid[2], event->block[0], event->block[1],
                 event->block[2], event->registers, event->shared_bytes + event->dynamic_bytes);
     else
-        fprintf(gpt.trace, ",\"args\":{\"bytes\":%llu}}", (unsigned long long)event->bytes);
-}
-
-static int gpt_by_correlation(const void *left, const void *right)
-{
-    const gpt_event *a = *(const gpt_event *const *)left, *b = *(const gpt_event *const *)right;
-    return (a->correlation > b->correlation) - (a->correlation < b->correlation);
+        fprintf(gpt.trace, "\"bytes\":%llu}}", (unsigned long long)event->bytes);
 }
 
 /* Where on the device the work was that a range's calls enqueued. */
@@ -1548,9 +1724,24 @@ static void gpt_write_range_on_device(const gpubench_case *one, const gpt_event 
     }
     if (end == 0)
         return;
-    gpt_put_span(GPT_DEVICE, GPT_RANGES_THREAD, gpt_track_name(one, range, text, sizeof text), start,
-                 end);
-    fputc('}', gpt.trace);
+    if (gpt_put_span(GPT_DEVICE, GPT_RANGES_THREAD, gpt_track_name(one, range, text, sizeof text),
+                     start, end))
+        fputc('}', gpt.trace);
+}
+
+/* From the first start to the last end of what each launch of a graph enqueued. */
+static void gpt_write_graphs(const gpt_event **work, size_t count)
+{
+    size_t i, next;
+    for (i = 0; i < count; i = next) {
+        uint64_t start = work[i]->start_ns, end = work[i]->end_ns;
+        for (next = i + 1; next < count && work[next]->correlation == work[i]->correlation; next++) {
+            start = work[next]->start_ns < start ? work[next]->start_ns : start;
+            end = work[next]->end_ns > end ? work[next]->end_ns : end;
+        }
+        if (work[i]->graph && gpt_put_span(GPT_DEVICE, GPT_GRAPHS_THREAD, "graph launch", start, end))
+            fprintf(gpt.trace, ",\"args\":{\"graph\":%u,\"nodes\":%zu}}", work[i]->graph, next - i);
+    }
 }
 
 static void gpt_write_ranges_on_device(const gpubench_case *one)
@@ -1565,6 +1756,8 @@ static void gpt_write_ranges_on_device(const gpubench_case *one)
     for (i = 0; i < gpt.count && work && count > 0; i++)
         if (gpt.events[i].kind == GPT_RANGE)
             gpt_write_range_on_device(one, &gpt.events[i], work, count);
+    if (work)
+        gpt_write_graphs(work, count);
     free(work);
 }
 
@@ -1582,36 +1775,82 @@ static void gpt_memory_in_use(char *text, size_t bytes)
 #endif
 }
 
+/* Lanes of streams are named when they come, and the other lanes of all tracks. */
+static void gpt_name_lane(const gpt_lane *lane)
+{
+    char track[48], name[64];
+    if (lane->process == GPT_DEVICE && lane->thread == GPT_GRAPHS_THREAD)
+        snprintf(track, sizeof track, "graph launches");
+    else if (lane->thread == GPT_RANGES_THREAD)
+        snprintf(track, sizeof track, "ranges");
+    else if (lane->process == GPT_HOST)
+        snprintf(track, sizeof track, "calls");
+    else
+        snprintf(track, sizeof track, "stream %u", lane->thread - 1);
+    snprintf(name, sizeof name, lane->number ? "%s, lane %u" : "%s", track, lane->number + 1);
+    gpt_name_track("thread_name", lane->process, lane->thread + lane->number * GPT_LANE, name);
+}
+
 static void gpt_start_timeline(void)
 {
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", gpt.trace);
     gpt.first_event = 1;
     gpt_name_track("process_name", GPT_HOST, 0, "host");
-    gpt_name_track("thread_name", GPT_HOST, GPT_RANGES_THREAD, "ranges");
-    if (!gpt.on_gpu)
-        return;
-    gpt_name_track("thread_name", GPT_HOST, GPT_CALLS_THREAD, "calls");
-    gpt_name_track("process_name", GPT_DEVICE, 0, "device");
-    gpt_name_track("thread_name", GPT_DEVICE, GPT_RANGES_THREAD, "ranges");
+    if (gpt.on_gpu)
+        gpt_name_track("process_name", GPT_DEVICE, 0, "device");
+}
+
+/* Of two that begin together the longer one is in front: the other lies inside. */
+static int gpt_by_start_and_length(const void *left, const void *right)
+{
+    const gpt_event *a = *(const gpt_event *const *)left, *b = *(const gpt_event *const *)right;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns > b->end_ns ? -1 : 1;
+    return (a->depth > b->depth) - (a->depth < b->depth);
+}
+
+/* The case's own range first, which holds all others. */
+static void gpt_write_events(const gpubench_case *one)
+{
+    const gpt_event **events = (const gpt_event **)malloc((gpt.count + 1) * sizeof *events);
+    size_t i;
+    for (i = 0; i < gpt.count && events; i++)
+        events[i] = &gpt.events[i];
+    if (events)
+        qsort(events, gpt.count, sizeof *events, gpt_by_start_and_length);
+    for (i = 0; i < gpt.count && events; i++) {
+        if (gpt_is_device_work(events[i]))
+            gpt_write_device_event(events[i]);
+        else
+            gpt_write_host_event(one, events[i]);
+    }
+    free(events);
 }
 
 static void gpt_write_timeline(const gpubench *bench, const gpubench_case *one)
 {
     char memory[32];
-    size_t i;
     if (gpt.origin_ns == 0)
         gpt.origin_ns = gpt.begun_ns;
     gpt_memory_in_use(memory, sizeof memory);
     gpt_put_counter("memory in use, bytes", gpt.begun_ns, memory);
     gpt_put_counter("SM clock while timed, MHz", gpt.begun_ns, gpt_timed(bench, one, "sm_mhz"));
     gpt_put_counter("power while timed, W", gpt.begun_ns, gpt_timed(bench, one, "power_w"));
-    for (i = 0; i < gpt.count; i++) {
-        if (gpt_is_device_work(&gpt.events[i]))
-            gpt_write_device_event(&gpt.events[i]);
-        else
-            gpt_write_host_event(one, &gpt.events[i]);
-    }
+    gpt_write_events(one);
     gpt_write_ranges_on_device(one);
+}
+
+/* When it began, by the clock that it goes by, which no double holds to the nanosecond. */
+static void gpt_end_timeline(const gpubench *bench)
+{
+    fprintf(gpt.trace, "\n],\"otherData\":{\"origin_ns\":\"%llu\",\"left_out\":\"%llu\"}}\n",
+            (unsigned long long)gpt.origin_ns, (unsigned long long)gpt.spans_left_out);
+    if (gpt.spans_left_out > 0)
+        fprintf(stderr, "--trace '%s': %llu events were left out behind the first %d, which is what "
+                "readers open; --filter chooses fewer cases\n", gpubench_given(bench, "--trace"),
+                (unsigned long long)gpt.spans_left_out, (int)GPT_MOST_SPANS);
 }
 
 /* ==== the watcher ========================================================= */
@@ -1807,13 +2046,17 @@ static void gpt_free(void)
     gpt.events = NULL;
     gpt.count = gpt.capacity = 0;
     gpt.origin_ns = gpt.empty_ns = 0;
+    free(gpt.lanes);
+    gpt.lanes = NULL;
+    gpt.lane_count = gpt.lane_capacity = 0;
+    gpt.span_count = gpt.spans_left_out = 0;
 }
 
 static int gpt_close(gpubench *bench)
 {
     int worst = 0;
     if (gpt.trace)
-        fputs("\n]}\n", gpt.trace);
+        gpt_end_timeline(bench);
     if (gpt_close_file(bench, "--kernels-csv", &gpt.csv) != 0)
         worst = 2;
     if (gpt_close_file(bench, "--memory-csv", &gpt.memory_csv) != 0)

@@ -203,7 +203,8 @@ $(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_ap
 	$(CC) $(TEST_CFLAGS) -Itests/fake_cuda -fPIC -shared -o $@ $<
 
 $(TESTS)/collective_cuda: tests/fixtures/collective_cuda.c $(wildcard suites/collective*.c) suites/launch.c \
-  suites/heartbeat.c suites/worker.c suites/suite.c suites/gpubench.c suites/parallel.c $(FAKE_CUDA_SOURCES) \
+  suites/heartbeat.c suites/worker.c suites/suite.c suites/peaks.c suites/once.c suites/gpubench.c suites/parallel.c \
+  $(FAKE_CUDA_SOURCES) \
   $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
@@ -259,13 +260,16 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
-	  "tests/scripts/test_memory.sh $(BUILD)/model" \
+	  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
 	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
 check: test   ## the same
+
+test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-user)
+	tests/run.sh "tests/emulated.sh $(BUILD)"
 
 # This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5

@@ -1,15 +1,15 @@
 #!/bin/sh
 # readme.sh - prints README.md with the part between its two markers made anew
 # from baselines/; readme.sh FOLDER prints what that folder's own README says: its
-# tables in full. PyTorch's rows, in a folder torch/ beside the others, are used
-# where they are there. COMPARE: the tool that sets runs of the same code against
+# tables in full. PyTorch's rows, in a folder torch/ beside the others, and llm.c's, in
+# llmc/, are used where they are there. COMPARE: the tool that sets runs of the same code against
 # each other.
 set -eu
 cd "$(dirname "$0")/.."
 
 # The names of device folders and suites have no blanks: device-folder.sh.
 files_of() { # files_of FOLDER/: the suites' baselines, then PyTorch's
-    for file in "$1"*.csv "$1"torch/*.csv; do
+    for file in "$1"*.csv "$1"torch/*.csv "$1"llmc/*.csv; do
         [ ! -e "$file" ] || echo "$file"
     done
 }
@@ -29,6 +29,15 @@ parts_of() { # parts_of FILE: through the lines that the plots are made from
         awk -f compare/numbers.awk -f compare/plots/parts.awk -f scripts/tables/parts.awk
 }
 
+# A training step: beside its peers, and its parts.
+model_tables() { # model_tables FOLDER/
+    [ -e "$1model.csv" ] || return 0
+    printf '\n## A training step beside its peers in the same sitting\n\n'
+    table peers $(files_of "$1" | grep '/model\.csv$')
+    printf '\n## The parts of a training step\n'
+    table model_parts "$1model.csv"
+}
+
 # From the overview to each shape.
 device_tables() {
     folder=$1
@@ -42,6 +51,7 @@ device_tables() {
     against scripts/speed_of_light.txt "$folder"
     printf '\n## The parts of a block against the whole (variant `best`)\n\n'
     parts_of "$folder"block.csv
+    model_tables "$folder"
     printf '\n## What the medians are of\n\n'
     table runs $(files_of "$folder")
     printf '\n## The same code against itself\n\n'
@@ -50,6 +60,7 @@ device_tables() {
     for file in $(files_of "$folder"); do
         case $file in
         "$folder"torch/*) by=' by PyTorch' ;;
+        "$folder"llmc/*) by=' by llm.c' ;;
         *) by= ;;
         esac
         printf '\n## %s%s\n\n' "$(basename "$file" .csv)" "$by"

@@ -44,7 +44,7 @@ BEGIN {
 
 {
     process = number_of("pid")
-    thread = number_of("tid")
+    thread = number_of("tid") % 100000 # lanes of one track are levels here
     ts = number_of("ts")
     duration = number_of("dur")
     if (process == 1 && thread == 0 && ts >= case_end) {
@@ -57,7 +57,8 @@ BEGIN {
     start[n] = ts
     spent[n] = duration
     name[n] = text_of("name")
-    track[n] = process == 1 ? (thread == 0 ? "ranges" : "calls") : thread == 0 ? "on the device" : "stream " thread - 1
+    track[n] = process == 1 ? (thread == 0 ? "ranges" : "calls") : thread == 0 ? "on the device" : \
+        thread == 99999 ? "graph launches" : "stream " thread - 1
     if (n == 1 || ts < from) from = ts
     if (ts + duration > to) to = ts + duration
 }

@@ -219,7 +219,7 @@ static int verify_overlap(suite_case *c, gpubench *bench)
 
 static int build_peer(suite_case *c, gpubench *bench)
 {
-    memcpy_args *args = c->args;
+    memcpy_args *args = &((memcpy_peer_args *)c->args)->copy;
     void *src = gpubench_alloc(bench, args->bytes, GPUBENCH_DEVICE);
     args->src = src;
     return src ? fill_source(bench, src, args->bytes, gpubench_seed(bench)) : GPUBENCH_OOM;
@@ -235,7 +235,9 @@ static int poison_peer(suite_case *c, gpubench_stream stream)
 static int verify_peer(suite_case *c, gpubench *bench)
 {
     const memcpy_peer *peer = c->state;
-    return compare(bench, peer->dst, c->args);
+    gpubench_counter(bench, "from", peer->from);
+    gpubench_counter(bench, "to", peer->to);
+    return compare(bench, peer->dst, &((const memcpy_peer_args *)c->args)->copy);
 }
 
 /* ---- shapes ------------------------------------------------------------------------ */
@@ -314,26 +316,50 @@ static void queue_concurrent(suite *s, size_t bytes)
     queue(s, &overlap, &beside, bytes, memcpy_transfer_bytes(bytes));
 }
 
-/* With and without peer access: two groups, for one is measured after the other. */
-static void queue_peer(suite *s, size_t bytes)
+/* How many devices there are to copy to; at least one, whose rows say why not. */
+static int count_hops(const suite *s)
+{
+#if GPUBENCH_CUDA
+    int devices = gpubench_is_cuda(s->bench) ? memcpy_peer_devices() : 0;
+    return devices > 2 ? devices - 1 : 1;
+#else
+    (void)s;
+    return 1;
+#endif
+}
+
+/* With and without peer access: two groups, for one is measured after the other. The
+ * next device goes without saying. */
+static void queue_peer_hop(suite *s, const memcpy_peer_args *args)
 {
     static const suite_operation peer = {.name = "memcpy.peer",
                                          .cuda = SUITE_CUDA(memcpy_peer_cuda),
-                                         .args_bytes = sizeof(memcpy_args),
+                                         .args_bytes = sizeof(memcpy_peer_args),
                                          .build = build_peer,
                                          .verify = verify_peer,
                                          .reset = poison_peer,
                                          .peak_gb_per_s = -1};
     static const suite_operation staged = {.name = "memcpy.peer",
                                            .cuda = SUITE_CUDA(memcpy_staged_cuda),
-                                           .args_bytes = sizeof(memcpy_args),
+                                           .args_bytes = sizeof(memcpy_peer_args),
                                            .build = build_peer,
                                            .verify = verify_peer,
                                            .reset = poison_peer,
                                            .peak_gb_per_s = -1};
-    memcpy_args args = {.bytes = bytes};
-    queue(s, &peer, &args, bytes, memcpy_transfer_bytes(bytes));
-    queue(s, &staged, &args, bytes, memcpy_transfer_bytes(bytes));
+    char params[48];
+    uint64_t counted = memcpy_transfer_bytes(args->copy.bytes);
+    int written = snprintf(params, sizeof params, "bytes=%zu", args->copy.bytes);
+    if (args->hop > 1)
+        snprintf(params + written, sizeof params - (size_t)written, " hop=%d", args->hop);
+    suite_queue(s, &peer, KERNEL_U8, params, args, counted, 0);
+    suite_queue(s, &staged, KERNEL_U8, params, args, counted, 0);
+}
+
+static void queue_peer(suite *s, size_t bytes)
+{
+    memcpy_peer_args args = {.copy = {.bytes = bytes}, .hop = 1};
+    for (int hops = count_hops(s); args.hop <= hops; args.hop++)
+        queue_peer_hop(s, &args);
 }
 
 static void queue_all(suite *s, size_t bytes)

@@ -96,9 +96,10 @@ size_t memcpy_overlap_results(size_t bytes);
 float memcpy_overlap_result(size_t i);
 extern const kernel_table memcpy_overlap_cuda;
 
-/* From the current device to the next, (device + 1) % count. The arguments are
- * memcpy_args without a dst: that memory is the other device's, and prepare
- * takes it. What counts is memcpy_transfer_bytes: each byte crosses once.
+/* From the current device to the one `hop` after it, (device + hop) % count: every
+ * device by every hop makes all pairs, in both directions. The copy is memcpy_args
+ * without a dst: that memory is the other device's, and prepare takes it. What
+ * counts is memcpy_transfer_bytes: each byte crosses once.
  *
  * Rows of memcpy_peer_cuda: `peer` (cudaMemcpyPeerAsync) and `peer_kernel` (a
  * kernel stores to the other device's memory). Peer access is enabled while
@@ -108,13 +109,22 @@ extern const kernel_table memcpy_overlap_cuda;
  * first two also peer access both ways.
  *
  * Their state begins with a memcpy_peer, for the caller to find the output. */
+typedef struct memcpy_peer_args {
+    memcpy_args copy;
+    int hop; /* 1 is the next device */
+} memcpy_peer_args;
+
 typedef struct memcpy_peer {
     void *dst; /* the other device's, args' bytes long */
+    int from, to;
     /* Enqueues 0xff bytes into dst. */
     int (*poison)(const struct memcpy_peer *peer, kernel_stream stream);
 } memcpy_peer;
 
 extern const kernel_table memcpy_peer_cuda, memcpy_staged_cuda;
+
+/* How many devices are visible; 0 where that cannot be told. */
+int memcpy_peer_devices(void);
 
 /* Host: rows `memcpy` or `memset`, `loop`, `simd` and `threads`: the C library's,
  * a plain loop over 8-byte words, the processor's vectors, and all its threads. */

@@ -1,5 +1,5 @@
 /*
- * peer.cu - copies from the current device to the next one.
+ * peer.cu - copies from the current device to another one.
  *
  * 1. peer         cudaMemcpyPeerAsync with peer access: a copy engine writes to
  *                 the other device's memory. Bound by the link between them.
@@ -22,15 +22,22 @@ namespace {
 /* ---- the two devices --------------------------------------------------------------- */
 
 struct device_pair {
-    int here, there; /* there: -1 if no other device is visible */
+    int here, there; /* there: -1 if no such other device is visible */
 };
 
-cudaError_t find_pair(device_pair *pair)
+enum { MOST_DEVICES = 64 };
+
+const memcpy_peer_args &args_of(const void *args)
 {
-    int count = 0;
+    return *static_cast<const memcpy_peer_args *>(args);
+}
+
+cudaError_t find_pair(const void *args, device_pair *pair)
+{
+    int count = 0, hop = args_of(args).hop;
     cudaError_t error = cudaGetDevice(&pair->here);
     if (error == cudaSuccess) error = cudaGetDeviceCount(&count);
-    pair->there = count > 1 ? (pair->here + 1) % count : -1;
+    pair->there = hop > 0 && hop < count && count <= MOST_DEVICES ? (pair->here + hop) % count : -1;
     return error;
 }
 
@@ -45,10 +52,11 @@ cudaError_t do_there(const device_pair &pair, Work work)
 }
 
 /* An error in asking is prepare's to meet again, and to report. */
-const char *why_not_staged(const void *)
+const char *why_not_staged(const void *args)
 {
     device_pair pair;
-    return find_pair(&pair) == cudaSuccess && pair.there < 0 ? "needs two GPUs" : nullptr;
+    if (find_pair(args, &pair) != cudaSuccess || pair.there >= 0) return nullptr;
+    return args_of(args).hop == 1 ? "needs two GPUs" : "needs more GPUs";
 }
 
 const char *why_not_peer(const void *args)
@@ -56,16 +64,19 @@ const char *why_not_peer(const void *args)
     device_pair pair;
     int forth = 1, back = 1;
     const char *reason = why_not_staged(args);
-    if (reason || find_pair(&pair) != cudaSuccess) return reason;
+    if (reason || find_pair(args, &pair) != cudaSuccess) return reason;
     if (cudaDeviceCanAccessPeer(&forth, pair.here, pair.there) != cudaSuccess ||
         cudaDeviceCanAccessPeer(&back, pair.there, pair.here) != cudaSuccess)
         return nullptr;
-    return forth && back ? nullptr : "no peer access between this GPU and the next";
+    return forth && back ? nullptr : "no peer access between these GPUs";
 }
 
 /* ---- peer access, which is the devices' and not a row's ------------------------------ */
 
-int access_holders; /* rows that are prepared and need it */
+/* Rows that are prepared and need it, of each pair. */
+int access_holders[MOST_DEVICES][MOST_DEVICES];
+
+int &holders_of(const device_pair &pair) { return access_holders[pair.here][pair.there]; }
 
 void disable_access(const device_pair &pair)
 {
@@ -85,14 +96,14 @@ cudaError_t enable_access(const device_pair &pair)
 
 cudaError_t take_access(const device_pair &pair)
 {
-    cudaError_t error = access_holders == 0 ? enable_access(pair) : cudaSuccess;
-    if (error == cudaSuccess) access_holders++;
+    cudaError_t error = holders_of(pair) == 0 ? enable_access(pair) : cudaSuccess;
+    if (error == cudaSuccess) holders_of(pair)++;
     return error;
 }
 
 void drop_access(const device_pair &pair)
 {
-    if (--access_holders == 0) disable_access(pair);
+    if (--holders_of(pair) == 0) disable_access(pair);
 }
 
 /* ---- state ------------------------------------------------------------------------- */
@@ -129,9 +140,11 @@ void release_peer(void *state)
 
 /* Waits, because a memset may return before it is done, and the stream that copies
  * from the poison may be one that does not wait for the default stream. */
-cudaError_t fill_state(peer_state *s, bool with_access)
+cudaError_t fill_state(peer_state *s, const void *args, bool with_access)
 {
-    cudaError_t error = find_pair(&s->devices);
+    cudaError_t error = find_pair(args, &s->devices);
+    s->output.from = s->devices.here;
+    s->output.to = s->devices.there;
     if (error == cudaSuccess && s->devices.there < 0) error = cudaErrorInvalidDevice;
     if (error == cudaSuccess && with_access) {
         error = take_access(s->devices);
@@ -151,8 +164,8 @@ int prepare_peer(const void *args, void **state)
     peer_state *s = new (std::nothrow) peer_state();
     if (!s) return KERNEL_ERROR_MEMORY;
     s->output.poison = poison_output;
-    s->bytes = static_cast<const memcpy_args *>(args)->bytes;
-    cudaError_t error = fill_state(s, WITH_ACCESS);
+    s->bytes = args_of(args).copy.bytes;
+    cudaError_t error = fill_state(s, args, WITH_ACCESS);
     if (error == cudaSuccess)
         *state = s;
     else
@@ -164,13 +177,12 @@ int prepare_peer(const void *args, void **state)
 
 int run_peer(const void *args, void *, void *state, kernel_stream stream)
 {
-    const memcpy_args &a = *static_cast<const memcpy_args *>(args);
-    return copy_there(*static_cast<const peer_state *>(state), a.src, stream);
+    return copy_there(*static_cast<const peer_state *>(state), args_of(args).copy.src, stream);
 }
 
 int run_peer_kernel(const void *args, void *, void *state, kernel_stream stream)
 {
-    memcpy_args a = *static_cast<const memcpy_args *>(args);
+    memcpy_args a = args_of(args).copy;
     a.dst = static_cast<const peer_state *>(state)->output.dst;
     return memcpy_copy_by_kernel(&a, stream);
 }
@@ -197,6 +209,12 @@ const kernel_variant staged_rows[] = {
 } // namespace
 
 extern "C" {
+int memcpy_peer_devices(void)
+{
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 const kernel_table memcpy_peer_cuda = {peer_rows, sizeof peer_rows / sizeof *peer_rows};
 const kernel_table memcpy_staged_cuda = {staged_rows, sizeof staged_rows / sizeof *staged_rows};
 }

@@ -2,7 +2,8 @@
 # as markdown: for each case, dtype and shape that both have, the suite's fastest variant
 # beside each variant of a peer, with tokens per second of both and the suite's time over the
 # peer's. Medians over the rounds of median_us; the interval is the widest that the intervals
-# of both medians allow in any round. Each row of a peer that is not ok is named at the end.
+# of both medians allow in any round. Of the suite's rows only those of the sittings that a
+# peer has too. Each row of a peer that is not ok is named at the end.
 
 value("mode") != "" && value("mode") != "cold" { next }
 
@@ -13,24 +14,38 @@ value("mode") != "" && value("mode") != "cold" { next }
 }
 
 value("status") != "ok" {
-    trouble[++troubles] = variant " " shape ": " value("status") " " value("flags")
+    if (peer) trouble[++troubles] = variant " " shape ": " value("status") " " value("flags")
     next
 }
 
+peer { shared[value("campaign")] = 1 }
+
 {
-    id = shape SUBSEP variant
+    row++
+    shape_of[row] = shape
+    variant_of[row] = variant (value("flags") ~ /(^| )ungated( |$)/ ? " (ungated)" : "")
+    is_peer[row] = peer
+    campaign_of[row] = value("campaign")
+    us_of[row] = number("median_us")
+    low_of[row] = number("ci95_low_us")
+    high_of[row] = number("ci95_high_us")
+}
+
+function take(row,    shape, id) {
+    shape = shape_of[row]
+    id = shape SUBSEP variant_of[row]
     if (!(shape in own_count)) {
         shapes[++shape_count] = shape
         own_count[shape] = peer_count[shape] = 0
     }
     if (!(id in count)) {
-        if (peer) peers[shape, ++peer_count[shape]] = id
+        if (is_peer[row]) peers[shape, ++peer_count[shape]] = id
         else owns[shape, ++own_count[shape]] = id
-        name[id] = variant (value("flags") ~ /(^| )ungated( |$)/ ? " (ungated)" : "")
+        name[id] = variant_of[row]
     }
-    values[id, ++count[id]] = number("median_us")
-    least(id, number("ci95_low_us"))
-    most(id, number("ci95_high_us"))
+    values[id, ++count[id]] = us_of[row]
+    least(id, low_of[row])
+    most(id, high_of[row])
 }
 
 function least(id, us) { if (!(id in low) || us < low[id]) low[id] = us }
@@ -71,6 +86,7 @@ function print_shape(shape,    i, own, other, word, tokens) {
 
 END {
     if (failed) exit 2
+    for (i = 1; i <= row; i++) if (is_peer[i] || campaign_of[i] in shared) take(i)
     print "| case | dtype | shape | gpubench, ms | peer, ms | tokens/s | the peer's | gpubench / peer |"
     print "|---|---|---|---:|---:|---:|---:|---|"
     for (i = 1; i <= shape_count; i++)

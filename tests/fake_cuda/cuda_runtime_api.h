@@ -161,8 +161,10 @@ struct fake_cuda {
     int no_devices;                /* the count is 0, without an error */
     int no_driver_functions;       /* no entry point is found */
     int one_device;                /* the count is 1 */
+    int three_devices;             /* the count is 3; else it is 2 */
     int late_synchronizations;     /* so many cudaDeviceSynchronize return 5 ms late */
     int no_peer_access;            /* cudaDeviceCanAccessPeer says no */
+    int no_access_of_ends;         /* it does of the first of three devices and the last */
     int failing_take;              /* the n-th call from now that takes memory, a stream, an
                                       event or peer access: cudaErrorMemoryAllocation */
 };

@@ -16,11 +16,11 @@ typedef union block {
     long double align;
 } block;
 
-enum { HOST_MEMORY = -1, DEVICES = 2 };
+enum { HOST_MEMORY = -1, DEVICES = 3 };
 
 static const size_t memory_bytes = (size_t)1 << 30;
 static block *blocks;
-static int has_access[DEVICES]; /* to the other one */
+static int has_access[DEVICES][DEVICES]; /* of the first one to the second */
 static size_t used_bytes;
 static uint64_t release_threshold;
 
@@ -28,13 +28,16 @@ static uint64_t release_threshold;
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = fake_cuda.count_error || fake_cuda.no_devices ? 0 : fake_cuda.one_device ? 1 : DEVICES;
+    *count = fake_cuda.count_error || fake_cuda.no_devices ? 0
+             : fake_cuda.one_device                        ? 1
+             : fake_cuda.three_devices                     ? 3
+                                                           : 2;
     return fake_answer_locked(fake_cuda.count_error);
 }
 
 static int is_device(int device)
 {
-    return device >= 0 && device < DEVICES;
+    return device >= 0 && device < (fake_cuda.three_devices ? 3 : 2);
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -58,7 +61,8 @@ static int are_two(int device, int peer)
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    *can = !fake_cuda.no_peer_access;
+    int are_ends = device + peer == DEVICES - 1 && device != peer;
+    *can = !fake_cuda.no_peer_access && !(fake_cuda.no_access_of_ends && are_ends);
     return fake_answer_locked(are_two(device, peer) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
@@ -67,19 +71,19 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     cudaError_t code;
     pthread_mutex_lock(&fake_lock);
     code = fake_answer_take(flags || !are_two(fake_device, peer) ? cudaErrorInvalidDevice
-                       : has_access[fake_device]            ? cudaErrorPeerAccessAlreadyEnabled
+                       : has_access[fake_device][peer]      ? cudaErrorPeerAccessAlreadyEnabled
                                                                : cudaSuccess);
     if (code == cudaSuccess)
-        has_access[fake_device] = 1;
+        has_access[fake_device][peer] = 1;
     pthread_mutex_unlock(&fake_lock);
     return code;
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer)
 {
-    int enabled = are_two(fake_device, peer) && has_access[fake_device];
+    int enabled = are_two(fake_device, peer) && has_access[fake_device][peer];
     if (enabled)
-        has_access[fake_device] = 0;
+        has_access[fake_device][peer] = 0;
     return fake_answer_locked(enabled ? cudaSuccess : cudaErrorPeerAccessNotEnabled);
 }
 
@@ -303,9 +307,10 @@ int fake_device_of(const void *memory)
 
 int fake_peer_accesses(void)
 {
-    int count = 0, device;
+    int count = 0, device, peer;
     for (device = 0; device < DEVICES; device++)
-        count += has_access[device];
+        for (peer = 0; peer < DEVICES; peer++)
+            count += has_access[device][peer];
     return count;
 }
 

@@ -1,6 +1,10 @@
 /* A substitute for CUPTI: between enable and flush it has seen what stands
  * below, which the test knows by hand. FAKE_CUPTI makes it refuse
- * ("denied"), lose records ("drops"), or take another time each time ("varies"). */
+ * ("denied"), lose records ("drops"), or take another time each time ("varies"); see
+ * besides a graph that was launched twice ("graph"), a kernel that begins before the one
+ * in front of it ends ("overlaps"), one whose name is none ("names"), twelve of 1 us
+ * ("small"), or one ("alone"), two ("gap"), 100,000 launches
+ * ("many") and 5,000,000 ("endless") of 1 us instead. */
 #include <cupti.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +86,104 @@ static uint8_t *put_copies(uint8_t *at)
     return put(at, &set, sizeof set, CUPTI_ACTIVITY_KIND_MEMSET);
 }
 
+/* Two launches of a graph of two kernels on two streams, and a copy, from 100 us on; each
+ * takes 10 us, the copy 5. */
+static uint8_t *put_graph(uint8_t *at)
+{
+    uint32_t id;
+    for (id = 11; id <= 12; id++) {
+        uint64_t from = 100000 + (id - 11) * 100000;
+        CUpti_ActivityKernel10 records[2];
+        CUpti_ActivityMemcpy6 copy;
+        records[0] = kernel("first", from, from + 10000, 1, 32, 8, 7, id);
+        records[1] = kernel("second", from + 5000, from + 15000, 1, 32, 8, 9, id);
+        records[0].graphId = records[1].graphId = 3;
+        at = put(at, &records[0], sizeof records[0], CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+        at = put(at, &records[1], sizeof records[1], CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+        memset(&copy, 0, sizeof copy);
+        copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+        copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+        copy.bytes = 64;
+        copy.start = from + 15000;
+        copy.end = from + 20000;
+        copy.streamId = 7;
+        copy.correlationId = id;
+        copy.graphId = 3;
+        at = put(at, &copy, sizeof copy, CUPTI_ACTIVITY_KIND_MEMCPY);
+    }
+    return at;
+}
+
+static uint8_t *put_one(uint8_t *at, const char *name, uint64_t start, uint64_t end)
+{
+    CUpti_ActivityKernel10 record = kernel(name, start, end, 1, 32, 8, 7, 20);
+    return put(at, &record, sizeof record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
+/* What else there is. */
+static uint8_t *put_more(uint8_t *at)
+{
+    if (fault("graph"))
+        at = put_graph(at);
+    if (fault("overlaps"))
+        at = put_one(at, "early", 28000, 33000);
+    if (fault("small")) {
+        uint64_t i;
+        for (i = 0; i < 12; i++)
+            at = put_one(at, "tiny", 60000 + 2000 * i, 61000 + 2000 * i);
+    }
+    if (fault("names")) {
+        at = put_one(at, "operator \"\" _k\\n\t</script>%s", 60000, 61000);
+        at = put_one(at, "k\xff\xc0\x80\xe2\x82", 62000, 63000);
+        at = put_one(at, NULL, 64000, 65000);
+    }
+    return at;
+}
+
+/* In place of everything: 100 us, with "gap" twice with as much between them. Of 2112
+ * blocks of 256 threads with 32 registers 132 multiprocessors hold 1056. */
+static uint8_t *put_instead(uint8_t *at)
+{
+    CUpti_ActivityKernel10 record = kernel("alone", 1000, 101000, 2112, 256, 32, 7, 1);
+    at = put(at, &record, sizeof record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    record.start += 200000;
+    record.end += 200000;
+    return fault("gap") ? put(at, &record, sizeof record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) : at;
+}
+
+static size_t lost; /* since they were asked for */
+
+/* So many launches, in as many buffers as there are. */
+static CUptiResult put_many(size_t launches)
+{
+    uint8_t *buffer = NULL;
+    size_t size = 0, most = 0, used = 0, i;
+    for (i = 0; i < launches; i++) {
+        CUpti_ActivityKernel10 record =
+            kernel("_Z4tinyv", 1000 * i + 1000, 1000 * i + 2000, 1, 32, 8, 7, (uint32_t)i + 1);
+        if (buffer && used + sizeof record > size) {
+            complete(NULL, 0, buffer, size, used);
+            buffer = NULL;
+        }
+        if (!buffer) {
+            request(&buffer, &size, &most);
+            used = 0;
+        }
+        if (buffer) {
+            memcpy(buffer + used, &record, sizeof record);
+            used += sizeof record;
+        } else {
+            lost += launches - i;
+            break;
+        }
+    }
+    if (buffer)
+        complete(NULL, 0, buffer, size, used);
+    else /* what was lost is told with some buffer */
+        complete(NULL, 0, NULL, 0, 0);
+    return CUPTI_SUCCESS;
+}
+
 /* Call i enqueued what has its correlation: 100 ns each, one after the other. */
 static uint8_t *put_calls(uint8_t *at)
 {
@@ -128,10 +230,15 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     (void)flag;
     asked = 0;
     flushed++;
+    if (fault("many") || fault("endless"))
+        return put_many(flushed % 2 == 1 ? 1 : fault("many") ? 100000 : 5000000);
     request(&buffer, &size, &most);
     if (!buffer)
         return CUPTI_ERROR_OUT_OF_MEMORY;
-    used = (size_t)(put_calls(put_copies(put_kernels(buffer))) - buffer);
+    if (fault("alone") || fault("gap"))
+        used = (size_t)(put_instead(buffer) - buffer);
+    else
+        used = (size_t)(put_more(put_calls(put_copies(put_kernels(buffer)))) - buffer);
     complete(NULL, 0, buffer, size, used);
     return CUPTI_SUCCESS;
 }
@@ -159,7 +266,8 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 {
     (void)context;
     (void)stream;
-    *dropped = fault("drops") && flushed % 2 == 0 ? 3 : 0; /* of the execution itself */
+    *dropped = fault("drops") && flushed % 2 == 0 ? 3 : lost; /* of the execution itself */
+    lost = 0;
     return CUPTI_SUCCESS;
 }
 

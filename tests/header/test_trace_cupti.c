@@ -117,6 +117,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return cudaSuccess;
 }
 
+/* 2 * 2619 MHz * 640 bytes: 3352.32 GB/s. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = attribute == cudaDevAttrMemoryClockRate ? 2619000 : 5120;
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {
     *available = 600;
@@ -263,6 +271,8 @@ static void a_missing_library_is_said(void **state)
     kernels_csv = NULL;
 }
 
+static uint64_t case_bytes;
+
 /* The table of one watched case. */
 static char *printed(void)
 {
@@ -270,6 +280,7 @@ static char *printed(void)
     FILE *table = tmpfile();
     size_t bytes;
     gpubench_case one = add();
+    one.bytes = case_bytes;
     assert_non_null(table);
     assert_int_equal(watcher->open(NULL), 0);
     gpt.table = table;
@@ -365,7 +376,10 @@ static void findings_have_their_numbers(void **state)
     (void)state;
     kernels = "";
     text = printed();
-    assert_holds(text, "waiting: nothing ran for 10.0 of 50.0 us");
+    assert_holds(text, "waiting for input: nothing ran for 10.0 of 50.0 us in front of copies from");
+    assert_holds(text, "low occupancy: add (39 %, 20.0 us) has 128 registers a thread, so that 25 % of");
+    assert_null(strstr(text, "waiting: "));
+    assert_null(strstr(text, "far from")); /* several kernels do the work */
     assert_holds(text, "copying: 10.0 us, 20 % of all work");
     assert_holds(text, "a small grid: scale<float, 4> (39 %) has 264 blocks, which fill 0.25");
     assert_null(strstr(text, "launch-bound"));
@@ -376,9 +390,179 @@ static void findings_have_their_numbers(void **state)
     text = printed();
     assert_holds(text, "launch-bound: from an idle device the host needs 200.0 us for what the device "
                        "does in 55.5;");
-    assert_holds(text, "synchronizing: ");
+    assert_null(strstr(text, "synchronizing")); /* all idleness is in front of a copy */
     host_us = "60";
     flags = "";
+    kernels = NULL;
+}
+
+/* By a parser that is not ours. */
+static void assert_is_trace_of(int spans)
+{
+    char command[256];
+    if (system("command -v python3 > /dev/null") != 0)
+        return;
+    snprintf(command, sizeof command, "python3 tests/header/trace_format.py '%s' %d", trace_path, spans);
+    assert_int_equal(system(command), 0);
+}
+
+static void watch_trace_of(const char *fake)
+{
+    trace = trace_path;
+    if (fake)
+        setenv("FAKE_CUPTI", fake, 1);
+    assert_int_equal(watch(), 0);
+    unsetenv("FAKE_CUPTI");
+    trace = NULL;
+}
+
+/* Its run, five calls, three kernels, a copy, a memset, and where the run was on the device. */
+static void the_timeline_is_what_viewers_read(void **state)
+{
+    (void)state;
+    watch_trace_of(NULL);
+    assert_is_trace_of(12);
+}
+
+/* From 28 to 33 us, beside one to 31 on the same stream: both whole, the later one in a lane
+ * of its own. */
+static void what_overlaps_on_a_stream_has_another_lane(void **state)
+{
+    (void)state;
+    watch_trace_of("overlaps");
+    assert_is_trace_of(13);
+    assert_holds(contents(trace_path), "\"tid\":100008,\"name\":\"early\",\"ts\":27.950,\"dur\":5.000");
+    assert_holds(contents(trace_path), "\"tid\":100008,\"name\":\"thread_name\",\"args\":{\"name\":\"stream 7, lane 2\"}");
+}
+
+static void names_of_any_bytes_are_text(void **state)
+{
+    (void)state;
+    watch_trace_of("names");
+    assert_is_trace_of(15);
+    assert_holds(contents(trace_path), "\"operator \\\"\\\" _k\\\\n\\u0009</script>%s\"");
+    assert_holds(contents(trace_path), "\"k\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\"");
+    assert_holds(contents(trace_path), "\"<unknown>\"");
+}
+
+/* Two launches of two kernels and a copy: 50 us more than the 51 of the rest. */
+static void what_a_graph_launched_is_counted_and_shown(void **state)
+{
+    char *text;
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "graph", 1);
+    text = printed();
+    unsetenv("FAKE_CUPTI");
+    assert_holds(text, "kernels, copies and memsets: 11, 101.00 us in all");
+    assert_holds(text, "\n  6 of them by 2 launches of a graph\n");
+    assert_holds(contents(csv_path), ",kernel,first,2,20,10,10,10,");
+    assert_holds(contents(csv_path), ",copy,device to device,2,10,5,5,5,");
+    kernels_csv = NULL;
+    watch_trace_of("graph");
+    assert_is_trace_of(12 + 6 + 2);
+    assert_holds(contents(trace_path), "\"tid\":99999,\"name\":\"graph launch\",\"ts\":99.950,"
+                                       "\"dur\":20.000,\"args\":{\"graph\":3,\"nodes\":3}}");
+    assert_holds(contents(trace_path), "\"name\":\"second\",\"ts\":104.950,\"dur\":10.000,\"args\":"
+                                       "{\"graph\":3,");
+}
+
+/* They fill several buffers. */
+static void of_many_launches_none_is_lost(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "many", 1);
+    assert_int_equal(watch(), 0);
+    assert_holds(contents(csv_path), ",kernel,tiny,100000,100000,1,1,1,1,");
+    kernels_csv = NULL;
+    watch_trace_of("many");
+    assert_is_trace_of(100001);
+    unsetenv("FAKE_CUPTI");
+}
+
+/* More than there is memory for: no table of a part. */
+static void too_many_launches_are_refused(void **state)
+{
+    (void)state;
+    kernels_csv = csv_path;
+    setenv("FAKE_CUPTI", "endless", 1);
+    assert_int_equal(watch(), 2);
+    unsetenv("FAKE_CUPTI");
+    assert_int_equal(watch(), 0); /* the next one is whole again */
+    kernels_csv = NULL;
+}
+
+/* Of what is beyond the most that viewers open, a number is told. */
+static void a_timeline_has_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(trace_path), 0);
+    trace = trace_path;
+    assert_int_equal(watcher->open(NULL), 0);
+    gpt.span_count = GPT_MOST_SPANS - 2;
+    {
+        gpubench_case one = add();
+        assert_int_equal(watch_case(&one), 0);
+    }
+    assert_int_equal(watcher->close(NULL), 0);
+    trace = NULL;
+    assert_is_trace_of(2);
+    assert_holds(contents(trace_path), "\"left_out\":\"10\"");
+}
+
+/* One kernel of 100 us behind 100 us of nothing: between the two halves of a run that waits
+ * inside, or that was all enqueued. */
+static void idleness_has_its_reason(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    setenv("FAKE_CUPTI", "gap", 1);
+    text = printed();
+    assert_holds(text, "  waiting: nothing ran for 100.0 of 300.0 us, though all was enqueued");
+    flags = "ungated";
+    text = printed();
+    assert_holds(text, "  synchronizing: the run waits for the device inside, and nothing ran for "
+                       "100.0 of 300.0 us");
+    assert_null(strstr(text, "waiting"));
+    flags = "";
+    unsetenv("FAKE_CUPTI");
+    kernels = NULL;
+}
+
+/* 100 us for 33.5 MB are 335.2 GB/s: a tenth of the memory's rate. For 167.6 MB, the half. */
+static void bytes_are_held_against_the_memorys_rate(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    case_bytes = 33523200;
+    setenv("FAKE_CUPTI", "alone", 1);
+    text = printed();
+    assert_holds(text, "  far from the memory's rate: alone moves the 33.5 MB that it must at 335 GB/s, "
+                       "10 % of 3352, though it fills the device");
+    case_bytes = 167616000;
+    text = printed();
+    assert_null(strstr(text, "far from"));
+    case_bytes = 0;
+    unsetenv("FAKE_CUPTI");
+    kernels = NULL;
+}
+
+/* Twelve of 1 us and five others, where an empty launch takes 5. */
+static void many_small_kernels_are_counted(void **state)
+{
+    char *text;
+    (void)state;
+    kernels = "";
+    overhead_us = "5";
+    setenv("FAKE_CUPTI", "small", 1);
+    text = printed();
+    assert_holds(text, "many small kernels: 12 of 17 are shorter than an empty launch's 5.0 us; fused");
+    assert_holds(text, "(model.habit fused, habit=optimizer)");
+    overhead_us = "";
+    unsetenv("FAKE_CUPTI");
     kernels = NULL;
 }
 
@@ -417,6 +601,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(findings_have_their_numbers),
         cmocka_unit_test(names_are_shortened),
         cmocka_unit_test(memory_needs_no_library),
+        cmocka_unit_test(idleness_has_its_reason),
+        cmocka_unit_test(bytes_are_held_against_the_memorys_rate),
+        cmocka_unit_test(many_small_kernels_are_counted),
+        cmocka_unit_test(the_timeline_is_what_viewers_read),
+        cmocka_unit_test(what_overlaps_on_a_stream_has_another_lane),
+        cmocka_unit_test(names_of_any_bytes_are_text),
+        cmocka_unit_test(what_a_graph_launched_is_counted_and_shown),
+        cmocka_unit_test(of_many_launches_none_is_lost),
+        cmocka_unit_test(too_many_launches_are_refused),
+        cmocka_unit_test(a_timeline_has_an_end),
         cmocka_unit_test(the_median_of_several_executions_is_told),
         cmocka_unit_test(the_sum_is_held_against_the_timed_one),
         cmocka_unit_test(a_failed_case_leaves_nothing),

@@ -10,6 +10,7 @@ if ! command -v python3 >/dev/null; then
     echo '1..0 # SKIP no python3'
     exit 0
 fi
+root=$PWD
 tree=$work/tree
 mkdir -p "$tree/tests" "$tree/scripts" "$tree/build/llmc" "$work/bin"
 cp -R compare "$tree"
@@ -126,6 +127,25 @@ check $? "nothing measured is status 2"
 "$tree/compare/peers-model.sh" >"$log" 2>&1
 [ $? -eq 2 ] && grep -q '^usage: ' "$log"
 check $? "without arguments: how to use it"
+
+# Recorded, and the table made of the baselines, in which a sitting without peers has no part.
+cp -R "$root/scripts" "$tree"
+cp "$root/build/gpubench-compare" "$tree/build" 2>/dev/null
+peers gpt2:1024:bf16
+"$tree/scripts/peers-baseline.sh" "$work/out" >"$log" 2>&1 &&
+    [ "$(cat baselines/toy/model.csv baselines/toy/torch/model.csv baselines/toy/llmc/model.csv | wc -l)" -eq 11 ]
+check $? "a sitting is recorded, each peer's rows in a folder of its own"
+sed -n 's/,cold,[^,]*,/,cold,alone,/; s/,9000,8900,9100,/,1,1,1,/p' baselines/toy/model.csv >"$work/alone"
+cat "$work/alone" >>baselines/toy/model.csv
+awk -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/peers.awk baselines/toy/model.csv \
+    baselines/toy/torch/model.csv >"$work/out/peers.md"
+[ -s "$work/alone" ] && [ "$(cell torch-eager 9)" = ' 0.500 (0.434 to 0.569) ' ]
+check $? "rows of a sitting that no peer was in stay out of the ratio"
+cp baselines/toy/llmc/model.csv before
+echo 'other,columns' >baselines/toy/torch/model.csv
+"$tree/scripts/peers-baseline.sh" "$work/out" >"$log" 2>&1
+[ $? -eq 2 ] && grep -q 'has other columns' "$log" && cmp -s before baselines/toy/llmc/model.csv
+check $? "one file that cannot be appended to: none is"
 
 rm -rf "$tree/build/llmc"
 NVCC="$work/bin/none" LLMC_SOURCES="$work" tests/peers/llmc.sh >"$log" 2>&1

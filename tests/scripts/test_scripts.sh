@@ -364,6 +364,23 @@ sed -i '/model.step/d' parts
 parts_table && [ "$(grep -c '^no row of the whole step$' log)" -eq 2 ]
 check $? "the table of a step's parts: without the whole step it says so"
 
+# Ten steps, of which the last takes twice as long: 10 in 11 ms, 1000 a second at first, 500
+# at the end; another run of one step.
+{
+    echo suite,case,variant,backend,dtype,params,mode,campaign,run,sample,us
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        echo "model,model.step,best,cpu,f32,size=x b=1,cold,c,1,$i,$((i < 10 ? 1000 : 2000))"
+    done
+    echo 'model,model.part,best,cpu,f32,size=x b=1,cold,c,1,1,7'
+    echo 'model,model.step,graph,cpu,f32,size=x b=1,cold,c,1,1,1000'
+    echo 'model,model.step,graph,cpu,f32,size=x b=1,cold,c,2,1,3000'
+} > parts
+awk -f compare/csv.awk -f "$root/scripts/tables/steps.awk" parts > log 2>&1 &&
+    grep -qF '| `model.step` | best | f32 | size=x b=1 | 10 | 909.1 | 1000.0 | 500.0 | 0.550 |' log &&
+    grep -qF '| `model.step` | graph | f32 | size=x b=1 | 2 | 500.0 | 500.0 | 500.0 | 1.000 |' log &&
+    [ "$(wc -l < log)" -eq 4 ]
+check $? "the table of steps a second: the last tenth beside the average"
+
 # Two variants of a habit at 100 steps a sample, the better last: 0.3 against 0.2 s; the
 # intervals allow 0.29 / 0.21 to 0.31 / 0.19. A step whose `graph` takes half the time.
 cat > parts <<'EOS'

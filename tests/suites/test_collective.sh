@@ -116,7 +116,8 @@ for source in suites/launch kernels/collective/mpi; do
     ${CC:-cc} -std=c11 -c "$source.c" -o "$work/$(basename $source).o"
 done
 ${CC:-cc} -pthread -o "$work/alone" build/cpu/suites/collective*.o "$work"/*.o build/cpu/suites/heartbeat.o \
-    build/cpu/suites/worker.o build/cpu/suites/suite.o build/cpu/suites/gpubench.o build/cpu/suites/parallel.o \
+    build/cpu/suites/worker.o build/cpu/suites/suite.o build/cpu/suites/peaks.o build/cpu/suites/once.o \
+    build/cpu/suites/gpubench.o build/cpu/suites/parallel.o \
     build/cpu/libkernels.a -ldl -lm
 # shellcheck disable=SC2086 # words
 "$work/alone" $quick --csv "$rows" --shape bytes=8 > "$log" 2>&1

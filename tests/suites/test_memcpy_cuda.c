@@ -77,10 +77,13 @@ static void expect_nothing_left(void)
     assert_int_equal(fake_current_device(), 0);
 }
 
+static const memcpy_peer_args to_next = {.copy = {.bytes = BYTES}, .hop = 1};
+
 /* Fails each thing that prepare takes, in turn, until nothing is left to fail. */
 static void expect_that_prepare_undoes(const kernel_variant *row, int takes)
 {
-    memcpy_args args = {.bytes = BYTES};
+    /* All rows' arguments begin with a memcpy_args, the peers' hop is behind it. */
+    memcpy_peer_args args = to_next;
     int failed = 0;
     for (;; failed++) {
         void *row_state = NULL;
@@ -111,14 +114,21 @@ static void test_what_prepare_takes_is_given_back(void **state)
 static void test_peer_access_stays_until_the_last_row(void **state)
 {
     const kernel_variant *row = find_row(&memcpy_peer_cuda, "peer");
-    memcpy_args args = {.bytes = BYTES};
-    void *first, *second;
+    memcpy_peer_args args = to_next, far = to_next;
+    void *first, *second, *third;
     (void)state;
     fake_start();
+    fake_cuda.three_devices = 1;
+    far.hop = 2;
     assert_int_equal(row->prepare(&args, &first), 0);
     assert_int_equal(row->prepare(&args, &second), 0);
+    assert_int_equal(row->prepare(&far, &third), 0);
     assert_int_equal(fake_device_of(((memcpy_peer *)first)->dst), 1);
+    assert_int_equal(fake_device_of(((memcpy_peer *)third)->dst), 2);
+    assert_int_equal(fake_peer_accesses(), 4);
     row->release(first);
+    assert_int_equal(fake_peer_accesses(), 4);
+    row->release(third);
     assert_int_equal(fake_peer_accesses(), 2);
     row->release(second);
     expect_nothing_left();
@@ -128,23 +138,25 @@ static void test_reasons_for_no_peer(void **state)
 {
     const kernel_variant *peer = find_row(&memcpy_peer_cuda, "peer");
     const kernel_variant *staged = find_row(&memcpy_staged_cuda, "staged");
+    memcpy_peer_args far = {.copy = {.bytes = BYTES}, .hop = 2};
     (void)state;
     fake_start();
-    assert_null(peer->unsupported(NULL));
-    assert_null(staged->unsupported(NULL));
+    assert_null(peer->unsupported(&to_next));
+    assert_null(staged->unsupported(&to_next));
+    assert_string_equal(staged->unsupported(&far), "needs more GPUs");
     fake_cuda.no_peer_access = 1;
-    assert_string_equal(peer->unsupported(NULL), "no peer access between this GPU and the next");
-    assert_null(staged->unsupported(NULL));
+    assert_string_equal(peer->unsupported(&to_next), "no peer access between these GPUs");
+    assert_null(staged->unsupported(&to_next));
     fake_cuda.one_device = 1;
-    assert_string_equal(peer->unsupported(NULL), "needs two GPUs");
-    assert_string_equal(staged->unsupported(NULL), "needs two GPUs");
+    assert_string_equal(peer->unsupported(&to_next), "needs two GPUs");
+    assert_string_equal(staged->unsupported(&to_next), "needs two GPUs");
 }
 
 /* The device after the last one is the first. */
 static void test_the_next_device_may_be_the_first(void **state)
 {
     const kernel_variant *row = find_row(&memcpy_staged_cuda, "staged");
-    memcpy_args args = {.bytes = BYTES};
+    memcpy_peer_args args = to_next;
     void *row_state;
     (void)state;
     fake_start();
@@ -181,16 +193,22 @@ static void test_streams_are_joined_after_an_error(void **state)
 
 /* ---- the suite ------------------------------------------------------------------------ */
 
-static csv_table *measure(int status, const char *mode)
+static csv_table *measure_on(const char *device, int status, const char *mode)
 {
     static char file[256];
-    const char *argv[] = {"memcpy", "--shape", "bytes=1000003", "--mode", mode, "--csv", file,
-                          QUICK};
+    const char *argv[] = {"memcpy", "--shape", "bytes=1000003", "--mode", mode, "--device", device,
+                          "--csv", file, QUICK};
     snprintf(file, sizeof file, "%s", support_path("memcpy.csv"));
     unlink(file);
     assert_int_equal(memcpy_main(sizeof argv / sizeof *argv, (char **)(uintptr_t)argv), status);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
     expect_nothing_left();
     return support_read_csv(file);
+}
+
+static csv_table *measure(int status, const char *mode)
+{
+    return measure_on("0", status, mode);
 }
 
 static size_t row_of(const csv_table *table, const char *name, const char *variant)
@@ -272,6 +290,40 @@ static void test_devices_without_access(void **state)
     support_free_csv(table);
 }
 
+/* Which pair a row of three devices is, or -1: from * 10 + to. */
+static int pair_of(const csv_table *table, size_t row)
+{
+    int from = -1, to = -1;
+    if (strcmp(support_cell(table, row, "case"), "memcpy.peer") ||
+        strcmp(support_cell(table, row, "status"), "ok"))
+        return -1;
+    assert_int_equal(sscanf(support_cell(table, row, "counters"), "from=%d to=%d", &from, &to), 2);
+    assert_int_equal(support_cell(table, row, "pci")[6] - '1', from);
+    return from * 10 + to;
+}
+
+/* Each of three devices to each other one, three variants of each; but no access between
+ * the first and the last, where the copy goes through the host only. */
+static void test_all_pairs_make_a_matrix(void **state)
+{
+    int variants[30] = {0};
+    csv_table *table;
+    (void)state;
+    fake_start();
+    fake_cuda.three_devices = fake_cuda.no_access_of_ends = 1;
+    for (int device = 0; device < 3; device++) {
+        const char name[] = {(char)('0' + device), '\0'};
+        table = measure_on(name, 0, "cold");
+        for (size_t row = 1; row < table->row_count; row++)
+            if (pair_of(table, row) >= 0)
+                variants[pair_of(table, row)]++;
+        support_free_csv(table);
+    }
+    for (int from = 0; from < 3; from++)
+        for (int to = 0; to < 3; to++)
+            assert_int_equal(variants[from * 10 + to], from == to ? 0 : from + to == 2 ? 1 : 3);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +335,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_row_verifies),
         cmocka_unit_test(test_one_device),
         cmocka_unit_test(test_devices_without_access),
+        cmocka_unit_test(test_all_pairs_make_a_matrix),
     };
     (void)argc;
     support_start(argv[0]);
