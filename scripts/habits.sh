@@ -12,7 +12,8 @@ trap 'exit 1' HUP INT TERM
 read_rows() { # read_rows SCRIPT FILE...: with compare/'s readers in front of it
     script=$1
     shift
-    awk -f "$root/compare/csv.awk" -f "$root/compare/numbers.awk" -f "$root/scripts/tables/$script" "$@"
+    awk -f "$root/compare/csv.awk" -f "$root/compare/numbers.awk" \
+        -f "$root/scripts/tables/$script" "$@"
 }
 
 [ $# -gt 0 ] || { echo "usage: habits.sh FILE..." >&2; exit 2; }
@@ -26,6 +27,5 @@ done
 # Notes of runs that are far off belong to the verdicts that nobody asks for here.
 "${COMPARE:-$root/build/gpubench-compare}" --format csv --all --variants "$work"/*.csv \
     > "$work/factors" 2> "$work/notes" || { cat "$work/notes" >&2; exit 2; }
-sed -n '/^#define MODEL_WHY_/{N;s/^#define MODEL_WHY_\([a-z_]*\) *\\\n *"\(.*\)"$/\1\t\2/p;}' \
-    "$root/kernels/model/habit_why.h" > "$work/why"
+awk -f "$root/scripts/tables/habit_why.awk" "$root/kernels/model/habit_why.h" > "$work/why"
 read_rows habits.awk -v why="$work/why" "$work/factors" "$work"/*.csv

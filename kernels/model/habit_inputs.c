@@ -125,23 +125,26 @@ static int prepare_4(const void *args, void **state)
     return prepare(args, state, 4);
 }
 
-#define ROW(NAME, NOTE, PREPARE)                                                              \
+#define ROW(NAME, NOTE, PREPARE, DTYPES)                                                      \
     {                                                                                         \
-        .name = NAME, .note = NOTE, .dtypes = MODEL_HABIT_DTYPES_CPU,                         \
+        .name = NAME, .note = NOTE, .dtypes = DTYPES,                                         \
         .workspace_bytes = model_habit_workspace_cpu, .prepare = PREPARE, .release = release, \
         .run = run                                                                            \
     }
 
 const kernel_variant model_inputs_rows_cpu[3] = {
-    ROW("in_step", "each batch made in its step", prepare_0),
-    ROW("prefetched", "made ahead by a thread", prepare_1),
-    ROW("resident", "the inputs are there already", prepare_resident),
+    ROW("in_step", "each batch made in its step", prepare_0, MODEL_HABIT_DTYPES_CPU),
+    ROW("prefetched", "made ahead by a thread", prepare_1, MODEL_HABIT_DTYPES_CPU),
+    ROW("resident", "the inputs are there already", prepare_resident, MODEL_HABIT_DTYPES_CPU),
 };
 
+/* Seconds of waiting, which are the same for any dtype. */
+enum { WAITING = KERNEL_DTYPE_BIT(KERNEL_F32) };
+
 const kernel_variant model_loader_rows_cpu[5] = {
-    ROW("0_threads", "each batch made in its step", prepare_0),
-    ROW("1_thread", "made ahead by one thread", prepare_1),
-    ROW("2_threads", "made ahead, two at a time", prepare_2),
-    ROW("4_threads", "made ahead, four at a time", prepare_4),
-    ROW("resident", "the inputs are there already", prepare_resident),
+    ROW("0_threads", "each batch made in its step", prepare_0, WAITING),
+    ROW("1_thread", "made ahead by one thread", prepare_1, WAITING),
+    ROW("2_threads", "made ahead, two at a time", prepare_2, WAITING),
+    ROW("4_threads", "made ahead, four at a time", prepare_4, WAITING),
+    ROW("resident", "the inputs are there already", prepare_resident, WAITING),
 };

@@ -130,9 +130,9 @@ static int run_renewed(const void *args, void *workspace, void *state, kernel_st
 /* ---- tables -------------------------------------------------------------------------------- */
 
 static const kernel_variant optimizer_rows[] = {
-    {.name = "per_tensor", .note = "an operation and a tensor at a time", .dtypes = MODEL_HABIT_DTYPES_CPU,
-     .workspace_bytes = per_tensor_workspace, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_per_tensor},
+    {.name = "per_tensor", .note = "an operation and a tensor at a time",
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = per_tensor_workspace,
+     .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_per_tensor},
     {.name = "fused", .note = "one pass", .dtypes = MODEL_HABIT_DTYPES_CPU,
      .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
      .release = model_release_cpu, .run = model_habit_best_cpu},
@@ -151,12 +151,12 @@ static const kernel_variant zero_rows[] = {
     {.name = "renewed", .note = "each gradient's memory taken anew and given back",
      .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu,
      .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_renewed},
-    {.name = "memset", .note = "gradients set to zero before each step", .dtypes = MODEL_HABIT_DTYPES_CPU,
-     .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = run_zeroed},
+    {.name = "memset", .note = "gradients set to zero before each step",
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu,
+     .prepare = model_prepare_cpu, .release = model_release_cpu, .run = run_zeroed},
     {.name = "overwritten", .note = "gradients written by what makes them",
-     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu, .prepare = model_prepare_cpu,
-     .release = model_release_cpu, .run = model_habit_best_cpu},
+     .dtypes = MODEL_HABIT_DTYPES_CPU, .workspace_bytes = model_habit_workspace_cpu,
+     .prepare = model_prepare_cpu, .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
 static const kernel_variant attention_rows[] = {
@@ -182,9 +182,9 @@ const model_habit model_habits_cpu[] = {
     MODEL_HABIT(evaluation, 10, 0, TABLE(model_evaluation_rows_cpu), NULL),
     MODEL_HABIT(checkpoint, 10, 0, TABLE(model_checkpoint_rows_cpu), NULL),
     MODEL_HABIT(inputs, 10, 0, TABLE(model_inputs_rows_cpu), model_inputs_idle_cpu),
-    MODEL_HABIT(loader, 8, 5, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
-    MODEL_HABIT(loader, 8, 20, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
-    MODEL_HABIT(loader, 8, 50, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 4, 5, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 4, 20, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
+    MODEL_HABIT(loader, 4, 50, TABLE(model_loader_rows_cpu), model_inputs_idle_cpu),
 };
 
 const int model_habits_cpu_count = sizeof model_habits_cpu / sizeof *model_habits_cpu;

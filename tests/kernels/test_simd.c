@@ -44,11 +44,12 @@ static void tile_of(const simd_functions *f)
     float *a = random_floats(ROWS * SIMD_TILE, 1), *b = random_floats(SIMD_TILE * LDB, 2);
     float *c = fresh(ROWS * LDC * sizeof *c);
     for (int depth = 1; depth <= SIMD_TILE; depth += 9) {
+        int adds = depth % 2;
         for (int i = 0; i < ROWS * LDC; i++) c[i] = 2;
-        f->multiply_tile(ROWS, COLUMNS, depth, a, b, LDB, c, LDC);
+        f->multiply_tile(ROWS, COLUMNS, depth, a, b, LDB, c, LDC, adds);
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < LDC; j++) {
-                double sum = 2;
+                double sum = j < COLUMNS && !adds ? 0 : 2;
                 for (int p = 0; p < depth && j < COLUMNS; p++)
                     sum += (double)a[i * SIMD_TILE + p] * (double)b[p * LDB + j];
                 assert_close(c[i * LDC + j], sum, 2e-5);
