@@ -10,6 +10,7 @@ static struct seen {
     double before_us;    /* of simulated time, at begin */
     double execution_us; /* of the last one */
     uint64_t runs_before, runs; /* in the last one */
+    uint64_t runs_at_end, runs_in_front; /* between the last two */
     const probe *of;
     char told[256];
 } seen;
@@ -29,6 +30,7 @@ static int watch_begin(gpubench *bench, const gpubench_case *one)
         return 2;
     seen.before_us = fake_executed_us();
     seen.runs_before = seen.of ? seen.of->since_reset : 0;
+    seen.runs_in_front = seen.runs_before - seen.runs_at_end;
     return 0;
 }
 
@@ -37,7 +39,8 @@ static int watch_end(gpubench *bench, const gpubench_case *one, int code)
     (void)bench;
     (void)one;
     seen.execution_us = fake_executed_us() - seen.before_us;
-    seen.runs = (seen.of ? seen.of->since_reset : 0) - seen.runs_before;
+    seen.runs_at_end = seen.of ? seen.of->since_reset : 0;
+    seen.runs = seen.runs_at_end - seen.runs_before;
     seen.forgotten += code == GPUBENCH_SKIPPED;
     seen.kept += code == 0;
     seen.failed += code > 0;
@@ -96,6 +99,7 @@ static void every_case_is_executed_again(void **state)
     assert_int_equal(seen.forgotten, 3);
     assert_in_range(seen.kept, 3, 3 * 9);
     assert_int_equal(seen.closes, 1);
+    assert_true(seen.runs_in_front == 0);
     assert_true(seen.runs == 1);
     expect_ten_us();
 }
@@ -109,6 +113,7 @@ static void in_mode_hot_a_run_stands_in_front(void **state)
     measure(bench, "one", &p);
     assert_int_equal(gpubench_close(bench), 0);
     assert_string_equal(seen.told, "- cold;one hot;");
+    assert_true(seen.runs_in_front == 1);
     assert_true(seen.runs == 1);
     expect_ten_us();
 }
