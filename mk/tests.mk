@@ -268,6 +268,9 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 
 check: test   ## the same
 
+test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-user)
+	tests/run.sh "tests/emulated.sh $(BUILD)"
+
 # This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)

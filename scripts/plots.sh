@@ -1,6 +1,7 @@
 #!/bin/sh
 # plots.sh FOLDER RESULTS SUITE... - draws what RESULTS/SUITE.csv hold into FOLDER: for
-# each suite time and throughput, of the block its parts, a roofline below the ceilings
+# each suite time and throughput, of the block its parts, of memcpy the pairs of GPUs, of
+# collectives the bus bandwidths, a roofline below the ceilings
 # suite's, and the history of what changed since the device's baselines. What has no
 # results is said, and does not keep the rest from being drawn.
 # Exit status: 2 if there is nothing to draw, or if a file is no good.
@@ -31,6 +32,15 @@ draw() {
     fi
 }
 
+# Bus bandwidths, below the link's limit where copies between GPUs were measured.
+draw_collectives() {
+    if grep -q '^[^,]*,memcpy,memcpy.peer,.*,ok,' "$results/memcpy.csv" 2>/dev/null; then
+        draw "bus bandwidths" "$plots/collective.sh" -c "$results/memcpy.csv" "$folder/bus" "$file"
+    else
+        draw "bus bandwidths" "$plots/collective.sh" "$folder/bus" "$file"
+    fi
+}
+
 # The arguments become the files that are there, and good.
 for suite; do
     shift
@@ -41,7 +51,11 @@ for suite; do
     fi
     draw "plot of $suite" "$plots/size.sh" "$folder/$suite" "$file" || continue
     set -- "$@" "$file"
-    [ "$suite" != block ] || draw "parts of the block" "$plots/parts.sh" "$folder/block-parts" "$file" || true
+    case $suite in
+    block) draw "parts of the block" "$plots/parts.sh" "$folder/block-parts" "$file" || true ;;
+    memcpy) draw "pairs of GPUs" "$plots/pairs.sh" "$folder/pairs" "$file" || true ;;
+    collective) draw_collectives || true ;;
+    esac
 done
 [ $# -gt 0 ] || { echo "plots: nothing to draw in $results (make suites measures)" >&2; exit 2; }
 [ -z "$missing" ] || echo "plots: left out, as not there:$missing"

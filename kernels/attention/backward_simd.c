@@ -172,7 +172,7 @@ static void multiply_into_chunks(const job *j, int64_t rows, int64_t depth, cons
 {
     for (int64_t i = 0; i < j->chunks; i++)
         j->vectors->multiply_tile(rows, SIMD_TILE, depth, a, b + i * b_rows * SIMD_TILE, SIMD_TILE,
-                                  c + i * c_rows * SIMD_TILE, SIMD_TILE);
+                                  c + i * c_rows * SIMD_TILE, SIMD_TILE, 1);
 }
 
 /* Pairs of which the row must not see the key get probability 0, nearly. */
@@ -193,7 +193,6 @@ static void pair(const job *j, const pair_scratch *w, int64_t rows, int64_t keys
     const simd_functions *v = j->vectors;
     int64_t d = j->args->shape.head_dim;
     const float *q = j->q + rows * j->rows_floats, *dout = j->dout + rows * j->rows_floats;
-    memset(w->scores, 0, 2 * SIMD_TILE_ROWS * SIMD_TILE * sizeof *w->scores); /* and products */
     simd_multiply_chunks(v, SIMD_TILE_ROWS, SIMD_TILE, d, q, j->k_transposed + keys * j->keys_floats,
                          SIMD_TILE, w->scores);
     simd_multiply_chunks(v, SIMD_TILE_ROWS, SIMD_TILE, d, dout,
@@ -290,6 +289,7 @@ static int run_on(int threads, const attention_backward_args *a, float *workspac
     if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
     job j = job_of(threads, a);
     place(&j, threads, workspace);
+    threads = simd_threads_for(attention_backward_flops(&a->shape), threads);
     pool_for(threads, j.heads * j.row_tiles, 1, pack_rows, &j);
     pool_for(threads, j.heads * j.key_tiles, 1, pack_keys, &j);
     pool_for(threads, j.heads * j.groups, 1, run_groups, &j);

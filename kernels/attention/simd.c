@@ -8,7 +8,10 @@
  *             head, are handed out.
  *
  * Both are bound by arithmetic: 4 operations for each score and element of a head,
- * and some ten for the exponential of each score.
+ * and some 13 vector instructions for the exponentials of 16 scores. On a core whose
+ * products reach 115 GFLOP/s, which is what its multipliers do, a tile of 48 rows and
+ * 64 keys of 64 elements takes 6.8 us of products and 0.7 us of softmax: at most 104
+ * GFLOP/s; 95 were seen at 2048 tokens, 91 at 512.
  */
 #include "attention.h"
 
@@ -124,6 +127,7 @@ static void load_queries(const job *j, const rows_scratch *w, int64_t first, int
 static void mask_scores(const attention_shape *s, float *scores, int64_t row, int64_t rows,
                         int64_t key)
 {
+    if (visible_keys(s, row) >= key + SIMD_TILE) return;
     for (int64_t i = 0; i < rows; i++) {
         int64_t visible = visible_keys(s, row + i) - key;
         for (int64_t c = visible > 0 ? visible : 0; c < SIMD_TILE; c++)
@@ -138,12 +142,11 @@ static void attend(const job *j, const rows_scratch *w, int64_t tile, int64_t ro
     const attention_shape *s = &j->args->shape;
     int64_t d = s->head_dim;
     const float *keys = j->keys + tile * d * SIMD_TILE;
-    memset(w->scores, 0, SIMD_TILE_ROWS * SIMD_TILE * sizeof *w->scores);
     simd_multiply_chunks(j->vectors, rows, SIMD_TILE, d, w->q, keys, SIMD_TILE, w->scores);
     mask_scores(s, w->scores, row, rows, key);
     j->vectors->online_softmax(rows, w->scores, w->max, w->sum, w->out, j->dim);
     j->vectors->multiply_tile(rows, j->dim, SIMD_TILE, w->scores,
-                              j->values + tile * SIMD_TILE * j->dim, j->dim, w->out, j->dim);
+                              j->values + tile * SIMD_TILE * j->dim, j->dim, w->out, j->dim, 1);
 }
 
 static void store_rows(const job *j, const rows_scratch *w, int64_t first, int64_t count)
@@ -189,6 +192,7 @@ static int run_on(int threads, const attention_forward_args *a, float *workspace
     if (!takes(a)) return KERNEL_ERROR_ARGUMENT;
     job j = job_in(a, workspace);
     int64_t heads = a->shape.batch * a->shape.heads;
+    threads = simd_threads_for(attention_forward_flops(&a->shape), threads);
     pool_for(threads, heads * j.tiles, 1, pack_keys, &j);
     pool_for(threads, heads * j.row_tiles, 1, run_rows, &j);
     return KERNEL_OK;

@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+/* All of `threads`, or one for work of so few operations that waking another costs more:
+ * some 20 microseconds. */
+static inline int simd_threads_for(uint64_t flops, int threads)
+{
+    return flops < UINT64_C(1) << 21 ? 1 : threads;
+}
+
 /* Of `count` things, so many at a time. */
 static inline int64_t simd_tiles(int64_t count, int64_t size)
 {
@@ -28,15 +35,15 @@ static inline int64_t simd_padded_dim(int64_t head_dim)
 static inline void simd_load_transposed(const void *src, kernel_dtype dtype, int64_t first,
                                         int64_t count, int64_t d, float *dst)
 {
-    enum { AT_A_TIME = 16 }; /* so that what is written stays in the first-level cache */
-    if (count < SIMD_TILE) memset(dst, 0, (size_t)(d * SIMD_TILE) * sizeof *dst);
-    for (int64_t from = 0; from < d; from += AT_A_TIME) {
-        int64_t now = d - from < AT_A_TIME ? d - from : AT_A_TIME;
-        for (int64_t i = 0; i < count; i++) {
-            float piece[AT_A_TIME];
-            kernel_to_f32(element_at(src, dtype, first + i * d + from), dtype, now, piece);
-            for (int64_t c = 0; c < now; c++) dst[(from + c) * SIMD_TILE + i] = piece[c];
-        }
+    float square[SIMD_TILE * SIMD_TILE], turned[SIMD_TILE * SIMD_TILE];
+    if (count < SIMD_TILE || d < SIMD_TILE) memset(square, 0, sizeof square);
+    for (int64_t from = 0; from < d; from += SIMD_TILE) {
+        int64_t now = d - from < SIMD_TILE ? d - from : SIMD_TILE;
+        for (int64_t i = 0; i < count; i++)
+            kernel_to_f32(element_at(src, dtype, first + i * d + from), dtype, now,
+                          square + i * SIMD_TILE);
+        simd()->transpose(SIMD_TILE, square, turned);
+        memcpy(dst + from * SIMD_TILE, turned, (size_t)(now * SIMD_TILE) * sizeof *dst);
     }
 }
 
@@ -46,7 +53,7 @@ static inline void simd_load_padded(const void *src, kernel_dtype dtype, int64_t
                                     int64_t count, int64_t d, int64_t rows, int64_t dim,
                                     float *dst)
 {
-    memset(dst, 0, (size_t)(rows * dim) * sizeof *dst);
+    if (count < rows || d < dim) memset(dst, 0, (size_t)(rows * dim) * sizeof *dst);
     for (int64_t i = 0; i < count; i++)
         kernel_to_f32(element_at(src, dtype, first + i * d), dtype, d, dst + i * dim);
 }
@@ -59,7 +66,8 @@ static inline void simd_load_chunks(const void *src, kernel_dtype dtype, int64_t
 {
     for (int64_t from = 0; from < d; from += SIMD_TILE, dst += rows * SIMD_TILE) {
         int64_t now = d - from < SIMD_TILE ? d - from : SIMD_TILE;
-        memset(dst, 0, (size_t)(rows * SIMD_TILE) * sizeof *dst);
+        if (count < rows || now < SIMD_TILE)
+            memset(dst, 0, (size_t)(rows * SIMD_TILE) * sizeof *dst);
         for (int64_t i = 0; i < count; i++) {
             float *row = dst + i * SIMD_TILE;
             kernel_to_f32(element_at(src, dtype, first + i * d + from), dtype, now, row);
@@ -68,14 +76,14 @@ static inline void simd_load_chunks(const void *src, kernel_dtype dtype, int64_t
     }
 }
 
-/* c[rows, columns] += a b, a [rows, depth] in chunks, rows of c SIMD_TILE apart. */
+/* c[rows, columns] = a b, a [rows, depth] in chunks, rows of c SIMD_TILE apart. */
 static inline void simd_multiply_chunks(const simd_functions *vectors, int64_t rows,
                                         int64_t columns, int64_t depth, const float *a,
                                         const float *b, int64_t ldb, float *c)
 {
     for (int64_t from = 0; from < depth; from += SIMD_TILE, a += SIMD_TILE_ROWS * SIMD_TILE)
         vectors->multiply_tile(rows, columns, depth - from < SIMD_TILE ? depth - from : SIMD_TILE,
-                               a, b + from * ldb, ldb, c, SIMD_TILE);
+                               a, b + from * ldb, ldb, c, SIMD_TILE, from > 0);
 }
 
 /* ---- forward variants --------------------------------------------------------- */

@@ -34,11 +34,11 @@ typedef struct simd_functions {
     void (*multiply_packed)(int64_t rows, int64_t columns, int64_t depth, const float *a,
                             const float *b, float *c, int64_t ldc);
 
-    /* c[rows, columns] += a[rows, depth] b[depth, columns]. Rows of a are SIMD_TILE
-     * apart, of b ldb, of c ldc. rows is rounded up to block_rows; block_columns
-     * divides columns; depth is at most SIMD_TILE. */
+    /* c[rows, columns] = (adds ? c : 0) + a[rows, depth] b[depth, columns]. Rows of a
+     * are SIMD_TILE apart, of b ldb, of c ldc. rows is rounded up to block_rows;
+     * block_columns divides columns; depth is at most SIMD_TILE. */
     void (*multiply_tile)(int64_t rows, int64_t columns, int64_t depth, const float *a,
-                          const float *b, int64_t ldb, float *c, int64_t ldc);
+                          const float *b, int64_t ldb, float *c, int64_t ldc, int adds);
 
     /* The online softmax step of [rows, SIMD_TILE] scores in units of log2: they
      * become weights relative to the new maximum, and what was summed relative to

@@ -31,6 +31,22 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)_mm256_max_ps((__m256)x, (__m256)y);
 }
 
+static inline float largest_lane(lanes x)
+{
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128((__m256)x),
+                             _mm256_extractf128_ps((__m256)x, 1));
+    __m128 two = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+static inline float sum_of_lanes(lanes x)
+{
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128((__m256)x),
+                             _mm256_extractf128_ps((__m256)x, 1));
+    __m128 two = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
 static inline lanes square_root(lanes x)
 {
     return (lanes)_mm256_sqrt_ps((__m256)x);

@@ -31,6 +31,16 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)_mm512_max_ps((__m512)x, (__m512)y);
 }
 
+static inline float largest_lane(lanes x)
+{
+    return _mm512_reduce_max_ps((__m512)x);
+}
+
+static inline float sum_of_lanes(lanes x)
+{
+    return _mm512_reduce_add_ps((__m512)x);
+}
+
 static inline lanes square_root(lanes x)
 {
     return (lanes)_mm512_sqrt_ps((__m512)x);

@@ -44,6 +44,17 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)((greater & (int_lanes)x) | (~greater & (int_lanes)y));
 }
 
+static inline float largest_lane(lanes x)
+{
+    float left = x[0] > x[2] ? x[0] : x[2], right = x[1] > x[3] ? x[1] : x[3];
+    return left > right ? left : right;
+}
+
+static inline float sum_of_lanes(lanes x)
+{
+    return (x[0] + x[2]) + (x[1] + x[3]);
+}
+
 #if defined(__x86_64__) || defined(__i386__)
 static inline lanes square_root(lanes x)
 {

@@ -1,7 +1,7 @@
 /*
  * simd_body.h - the loops of simd.h, for the family whose file includes this: it
- * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add, larger and what
- * simd_rows.h wants.
+ * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add, larger,
+ * largest_lane, sum_of_lanes and what simd_rows.h wants.
  * All are static but the table, so that no other file's code can be linked to them.
  */
 
@@ -97,46 +97,33 @@ static void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const 
 }
 
 static void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const float *a,
-                          const float *b, int64_t ldb, float *c, int64_t ldc)
+                          const float *b, int64_t ldb, float *c, int64_t ldc, int adds)
 {
     for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS)
         for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
             multiply_block(depth, a + i * SIMD_TILE, SIMD_TILE, 1, b + j, ldb, c + i * ldc + j,
-                           ldc, 1);
+                           ldc, adds);
 }
 
 /* ---- exponentials ------------------------------------------------------------- */
 
-/* 2^x for x <= 0, as attention/tile.h's exp2_nonpositive, in lanes: below 2^-126
- * it is 2^-126, which vanishes beside a sum that holds at least one 1. */
+/* 2^x for x <= 0: below 2^-126 it is 2^-126, which vanishes beside a sum that holds
+ * at least one 1. A number added that leaves no bits for a fraction, and taken off
+ * again, rounds to the nearest whole; its lowest bits are that whole. The polynomial
+ * of degree 6 that is closest to 2^f on [-1/2, 1/2], with 1 in front: 8e-8. */
 static inline lanes exp2_nonpositive_lanes(lanes x)
 {
+    const float no_fraction = 0x1.8p23f;
     lanes clamped = larger(all_of(-126.0f), x); /* this way round keeps a NaN */
-    int_lanes whole = __builtin_convertvector(clamped - 0.5f, int_lanes);
-    lanes f = clamped - __builtin_convertvector(whole, lanes);
-    lanes p = all_of(1.5252733804e-5f);
-    p = multiply_add(p, f, all_of(1.5403530394e-4f));
-    p = multiply_add(p, f, all_of(1.3333558146e-3f));
-    p = multiply_add(p, f, all_of(9.6181291076e-3f));
-    p = multiply_add(p, f, all_of(5.5504108665e-2f));
-    p = multiply_add(p, f, all_of(2.4022650696e-1f));
-    p = multiply_add(p, f, all_of(6.9314718056e-1f));
+    lanes shifted = clamped + no_fraction, f = clamped - (shifted - no_fraction);
+    lanes p = all_of(1.5345811927e-4f);
+    p = multiply_add(p, f, all_of(1.3399931219e-3f));
+    p = multiply_add(p, f, all_of(9.6184889574e-3f));
+    p = multiply_add(p, f, all_of(5.5503287770e-2f));
+    p = multiply_add(p, f, all_of(2.4022646891e-1f));
+    p = multiply_add(p, f, all_of(6.9314720574e-1f));
     p = multiply_add(p, f, all_of(1.0f));
-    return (lanes)((uint_lanes)p + ((uint_lanes)whole << 23));
-}
-
-static inline float largest_lane(lanes x)
-{
-    float most = x[0];
-    for (int l = 1; l < LANES; l++) most = x[l] > most ? x[l] : most;
-    return most;
-}
-
-static inline float sum_of_lanes(lanes x)
-{
-    float sum = 0;
-    for (int l = 0; l < LANES; l++) sum += x[l];
-    return sum;
+    return (lanes)((uint_lanes)p + ((uint_lanes)shifted << 23));
 }
 
 static float row_max(int64_t count, const float *row)

@@ -234,6 +234,47 @@ for width in 400 1000 1400; do
     fi
 done
 
+# ---- several GPUs
+
+# Three GPUs, of which the first and the last have no peer access; three runs, whose median
+# is 100 * (from + 1) + to, staged a tenth.
+gpus() {
+    awk 'BEGIN {
+        print "schema,suite,case,variant,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops," \
+              "device,gb_per_s,counters"
+        for (from = 0; from < 3; from++) for (to = 0; to < 3; to++) for (run = 1; run <= 3; run++) {
+            if (from == to) continue
+            hop = (to - from + 3) % 3 == 2 ? " hop=2" : ""
+            if (from + to != 2) row("peer", 100)
+            row("staged", 10)
+        }
+        print "2,memcpy,memcpy.peer,peer,u8,bytes=64 hop=2,cold,c,1,unsupported,no_peer_access,,,,Toy,,"
+    }
+    function row(variant, scale) {
+        printf "2,memcpy,memcpy.peer,%s,u8,bytes=64%s,cold,c,%d,ok,,10,64,,Toy,%g,from=%d to=%d\n",
+               variant, hop, run, scale * (from + 1) + to + run - 2, from, to
+    }'
+}
+gpus >"$work/gpus.csv"
+draws "pairs: a matrix for each variant" pairs 'peer, staged, >101< >200< >202< >301< >12< >20< >31<' \
+    $plots/pairs.sh "$work/pairs" "$work/gpus.csv"
+! grep -q '>102<' "$work/pairs.svg"
+check $? "pairs: one without peer access stays empty"
+
+# Two ranks and four, three sizes, three runs.
+ranks() {
+    head -n 1 "$work/gpus.csv"
+    for n in 2 4; do for bytes in 8 4096 1048576; do for run in 1 2 3; do
+        echo "2,collective,collective.all_reduce,nccl,f32,n=$n bytes=$bytes,hot,c,$run,ok,,5,$bytes,,Toy,1,busB/s=${n}0000000$run"
+        echo "2,collective,collective.broadcast,nccl,bf16,n=$n bytes=$bytes,hot,c,$run,ok,,5,$bytes,,Toy,1,busB/s=${n}0000000$run"
+    done; done; done
+    echo "2,collective,collective.broadcast,nccl,bf16,n=1 bytes=8,hot,c,1,ok,one-rank,5,8,,Toy,1,"
+}
+ranks >"$work/ranks.csv"
+draws "collectives: bus bandwidth below the link's limit" bus 'all_reduce, nccl, ranks 301 GB/s dashed:' \
+    $plots/collective.sh -c "$work/gpus.csv" "$work/bus" "$work/ranks.csv"
+draws "collectives: without a limit" bus-alone 'broadcast, bf16' $plots/collective.sh "$work/bus-alone" "$work/ranks.csv"
+
 # ---- what is refused
 
 out=$work/out/plot
@@ -248,6 +289,12 @@ refuses "a time that is no number" "word.csv: line 2: column median_us holds 'fa
 { cat "$work/small.csv"; echo '1,toy,"toy'; } >"$work/open.csv"
 refuses "an open quote" 'open.csv: ends inside quotes' $plots/size.sh "$out" "$work/open.csv"
 sed 's/^1,/3,/' "$work/small.csv" >"$work/schema.csv"
+sed 's/,Toy,/,Other,/' "$work/gpus.csv" >"$work/others.csv"
+refuses "the link of other GPUs" "copies are those of 'Other'" \
+    $plots/collective.sh -c "$work/others.csv" "$out" "$work/ranks.csv"
+refuses "pairs of one GPU" 'nothing to draw' $plots/pairs.sh "$out" "$work/ranks.csv"
+grep -v 'n=[24]' "$work/ranks.csv" >"$work/one-rank.csv"
+refuses "collectives of one rank" 'nothing to draw' $plots/collective.sh "$out" "$work/one-rank.csv"
 refuses "another schema" "schema.csv: line 2: schema '3'" $plots/size.sh "$out" "$work/schema.csv"
 sed 's/^1,/2,/' "$work/small.csv" >"$work/swept.csv"
 refuses "two schemas, whose cold is not the same" "schema '2', where the rows before are of '1'" \

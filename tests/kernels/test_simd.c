@@ -44,11 +44,12 @@ static void tile_of(const simd_functions *f)
     float *a = random_floats(ROWS * SIMD_TILE, 1), *b = random_floats(SIMD_TILE * LDB, 2);
     float *c = fresh(ROWS * LDC * sizeof *c);
     for (int depth = 1; depth <= SIMD_TILE; depth += 9) {
+        int adds = depth % 2;
         for (int i = 0; i < ROWS * LDC; i++) c[i] = 2;
-        f->multiply_tile(ROWS, COLUMNS, depth, a, b, LDB, c, LDC);
+        f->multiply_tile(ROWS, COLUMNS, depth, a, b, LDB, c, LDC, adds);
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < LDC; j++) {
-                double sum = 2;
+                double sum = j < COLUMNS && !adds ? 0 : 2;
                 for (int p = 0; p < depth && j < COLUMNS; p++)
                     sum += (double)a[i * SIMD_TILE + p] * (double)b[p * LDB + j];
                 assert_close(c[i * LDC + j], sum, 2e-5);
@@ -254,7 +255,8 @@ static void expect_product(const linear_way *way, int64_t m, int64_t n, int64_t 
 static void test_products(void **state)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},    {1, 33, 7},    {13, 1, 300}, {12, 32, 256},
-                                       {25, 65, 513}, {150, 300, 17}, {3, 520, 40}};
+                                       {25, 65, 513}, {150, 300, 17}, {3, 520, 40},
+                                       {130, 200, 47}}; /* several threads' */
     const linear_way *ways[] = {&linear_naive, &linear_tiled, &linear_simd, &linear_threads,
                                 &linear_blas};
     (void)state;
