@@ -18,7 +18,15 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< $(GPU_TEST_LIBRARIES) -ldl -lpthread
 
-gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
+# In C, as what it shares with the host's tests is.
+$(BUILD)/tests/train.o: tests/gpu/train.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/tests/train: $(BUILD)/tests/train.o $(BUILD)/libkernels.a
+	$(LINK)
+
+gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%) $(BUILD)/tests/train   ## build what test-gpu and planted.sh run
 
 test-gpu: gpu-tests   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)"

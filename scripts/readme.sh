@@ -32,8 +32,10 @@ parts_of() { # parts_of FILE: through the lines that the plots are made from
 # A training step: beside its peers, and its parts.
 model_tables() { # model_tables FOLDER/
     [ -e "$1model.csv" ] || return 0
-    printf '\n## A training step beside its peers in the same sitting\n\n'
-    table peers $(files_of "$1" | grep '/model\.csv$')
+    if [ -e "$1torch/model.csv" ] || [ -e "$1llmc/model.csv" ]; then
+        printf '\n## A training step beside its peers in the same sitting\n\n'
+        table peers $(files_of "$1" | grep '/model\.csv$')
+    fi
     printf '\n## The parts of a training step\n'
     table model_parts "$1model.csv"
 }

@@ -203,14 +203,36 @@ draw_kernels() { # draw_kernels SUITE FOLDER
     [ -f "$csv" ] || return 0
     mkdir -p "$2"
     for case in $(seq $most_timelines); do
-        [ -f "$json" ] && awk -v want="$case" -f "$scripts/timeline.awk" "$json" >"$2/$case.svg" 2>/dev/null && continue
+        [ -f "$json" ] && awk -v want="$case" -f "$scripts/svg.awk" -f "$scripts/timeline.awk" "$json" >"$2/$case.svg" 2>/dev/null && continue
         rm -f "$2/$case.svg"
         break
     done
     printf '<h3>inside the cases</h3>\n<p class="quiet">One more execution of each, watched (--kernels).</p>\n'
     awk -v pictures="$2" -v needs='case variant dtype params name launches total_us share grid block registers
-        occupancy limit waves busy_us case_us' -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
+        occupancy limit waves busy_us span_us case_us' -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
         -f "$scripts/report_kernels.awk" "$csv"
+    draw_kernel_roofline "$csv"
+}
+
+# Nothing where no kernel's work is known.
+draw_kernel_roofline() {
+    [ -f "$folder/ceilings.csv" ] || return 0
+    awk -f "$reader" -f "$scripts/svg.awk" -f "$scripts/kernel_roofline.awk" "$folder/ceilings.csv" "$1" \
+        >"$work/kernels.svg" || return 0
+    echo '<details><summary>kernels on the roofline of the measured ceilings</summary>'
+    cat "$work/kernels.svg"
+    echo '</details>'
+}
+
+# What --memory-csv left: a bar for each case, and how the first one came about.
+draw_memory() { # draw_memory SUITE
+    csv=$folder/kernels/$1.memory.csv
+    [ -f "$csv" ] || return 0
+    printf '<h3>memory</h3>\n<p class="quiet">By category (--memory).</p>\n'
+    for over in cases time; do
+        awk -v over=$over -v needs='case variant dtype params change category bytes at_us' -f "$reader" \
+            -f "$scripts/svg.awk" -f "$scripts/memory_plot.awk" "$csv" || true
+    done
 }
 
 anchor() { printf '<li><a href="#%s">%s</a></li>\n' "$1" "$(printf '%s' "$2" | escape)"; }
@@ -223,6 +245,7 @@ draw_suites() {
         export SUITE
         draw_suite $number "$@" >"$work/suite-$number.html" </dev/null
         draw_kernels "$SUITE" "$work/kernels-$number" >>"$work/suite-$number.html" </dev/null
+        draw_memory "$SUITE" >>"$work/suite-$number.html" </dev/null
     done <"$work/suites"
 }
 

@@ -9,7 +9,7 @@ function close_case() {
 
 function open_case(    picture, line) {
     cases++
-    print "<details><summary>" html(name) ": " show(value("busy_us")) " us at work" \
+    print "<details><summary>" html(name) ": " show(value("busy_us")) " us at work" idle() \
         (value("case_us") != "" ? ", timed " show(value("case_us")) : "") "</summary>"
     picture = pictures "/" cases ".svg"
     while ((getline line < picture) > 0) print line
@@ -18,6 +18,12 @@ function open_case(    picture, line) {
         "<th scope=\"col\">times</th><th scope=\"col\">share</th><th scope=\"col\">grid</th>" \
         "<th scope=\"col\">block</th><th scope=\"col\">registers</th><th scope=\"col\">occupancy</th>" \
         "<th scope=\"col\">limited by</th><th scope=\"col\">waves</th></tr></thead><tbody>"
+}
+
+# The share between the first start and the last end in which nothing ran.
+function idle() {
+    if (value("span_us") + 0 <= 0) return ""
+    return sprintf(", %.0f %% idle", 100 * (1 - value("busy_us") / value("span_us")))
 }
 
 function percent(text) { return text == "" ? "" : sprintf("%.1f %%", 100 * text) }

@@ -1,7 +1,7 @@
 # timeline.awk - a case of a --trace file as an inline SVG: the host's ranges and calls
 # above, below them the device's ranges and streams, over one axis of microseconds.
 #
-#   awk -f scripts/timeline.awk [-v want=2] results/traces/block.json > timeline.svg
+#   awk -f scripts/svg.awk -f scripts/timeline.awk [-v want=2] results/traces/block.json > timeline.svg
 #
 # want: which of the file's cases, from 1 (1). Reads what gpubench_trace.h writes: an
 # event a line, a case's own range in front of all that happened in it.
@@ -19,24 +19,10 @@ function number_of(key) {
     return substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0
 }
 
-function xml(text) {
-    gsub(/&/, "\\&amp;", text)
-    gsub(/</, "\\&lt;", text)
-    gsub(/>/, "\\&gt;", text)
-    return text
-}
-
-# The same name has the same colour, in light and dark.
-function colour(name,    i, sum) {
-    for (i = 1; i <= length(name); i++)
-        sum = (sum * 31 + index("abcdefghijklmnopqrstuvwxyz0123456789_<>, ", tolower(substr(name, i, 1)))) % 360
-    return "hsl(" sum " 55% 50%)"
-}
-
 BEGIN {
     if (want == "") want = 1
     width = 1000
-    label = 110
+    margin = 110
     height = 18
 }
 
@@ -96,7 +82,7 @@ function find_rows(    i, t, k, order) {
 }
 
 function print_span(i,    x, w, h) {
-    x = label + (start[i] - from) * scale
+    x = margin + (start[i] - from) * scale
     w = spent[i] * scale
     if (w < 0.5) w = 0.5
     h = y[track[i]] + level[i] * height
@@ -111,7 +97,7 @@ function print_span(i,    x, w, h) {
 function print_axis(    step, us, x) {
     for (step = 0.001; (to - from) / step > 7; step *= (++turn % 3 == 2 ? 2.5 : 2)) continue
     for (us = 0; us <= to - from; us += step) {
-        x = label + us * scale
+        x = margin + us * scale
         printf "<path d=\"M%.2f 18V%d\" stroke=\"currentColor\" stroke-opacity=\"0.2\"/>", x, top
         printf "<text x=\"%.2f\" y=\"12\" fill=\"currentColor\">%g us</text>\n", x + 2, us
     }
@@ -123,10 +109,8 @@ END {
         exit 2
     }
     find_rows()
-    scale = (width - label - 4) / (to > from ? to - from : 1)
-    printf "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %d %d\" class=\"timeline\" font-family=\"sans-serif\" font-size=\"11\" color=\"#57606a\">\n", \
-        width, top
-    print "<title>" xml(title) "</title>"
+    scale = (width - margin - 4) / (to > from ? to - from : 1)
+    open_svg(width, top, title)
     print_axis()
     for (k = 1; k <= count; k++)
         printf "<text x=\"2\" y=\"%d\" fill=\"currentColor\">%s</text>\n", y[at_row[k]] + 12, at_row[k]

@@ -289,6 +289,7 @@ static int run_on(int threads, const attention_backward_args *a, float *workspac
     if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
     job j = job_of(threads, a);
     place(&j, threads, workspace);
+    threads = simd_threads_for(attention_backward_flops(&a->shape), threads);
     pool_for(threads, j.heads * j.row_tiles, 1, pack_rows, &j);
     pool_for(threads, j.heads * j.key_tiles, 1, pack_keys, &j);
     pool_for(threads, j.heads * j.groups, 1, run_groups, &j);

@@ -192,6 +192,7 @@ static int run_on(int threads, const attention_forward_args *a, float *workspace
     if (!takes(a)) return KERNEL_ERROR_ARGUMENT;
     job j = job_in(a, workspace);
     int64_t heads = a->shape.batch * a->shape.heads;
+    threads = simd_threads_for(attention_forward_flops(&a->shape), threads);
     pool_for(threads, heads * j.tiles, 1, pack_keys, &j);
     pool_for(threads, heads * j.row_tiles, 1, run_rows, &j);
     return KERNEL_OK;

@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+/* All of `threads`, or one for work of so few operations that waking another costs more:
+ * some 20 microseconds. */
+static inline int simd_threads_for(uint64_t flops, int threads)
+{
+    return flops < UINT64_C(1) << 21 ? 1 : threads;
+}
+
 /* Of `count` things, so many at a time. */
 static inline int64_t simd_tiles(int64_t count, int64_t size)
 {

@@ -68,7 +68,7 @@ measure() { # measure NAME ARGUMENTS...
     tail -5 "$work/$name.log"
 }
 
-[ "${MODEL_ODD:-1}" = 1 ] && measure odd --dtype f32,tf32,bf16 --max-time 0.02 --max-samples 20 \
+[ "${MODEL_ODD:-1}" = 1 ] && measure odd --dtype f32,tf32,f16,bf16 --max-time 0.02 --max-samples 20 \
     --shape 'b=1 t=1 d=8 h=1 ff=8 l=1 v=9 tied=0; b=2 t=33 d=128 h=2 ff=256 l=2 v=1001 tied=1;
              b=3 t=65 d=160 h=2 ff=320 l=3 v=257 tied=0; b=1 t=129 d=62 h=2 ff=65 l=1 v=50 tied=1'
 turn=0

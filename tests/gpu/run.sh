@@ -148,6 +148,13 @@ absent_devices() {
     report $? "unknown GPU: status 2, no file" "$work/log"
 }
 
+# The first losses of the small size against the oracle's, in every dtype.
+trains() {
+    "$build/tests/train" > "$work/train" 2>&1
+    report $? "a model trains" "$work/train"
+    includes train "$work/train"
+}
+
 # At most two tiles of queries, so that the backward wgmma fills no stage again: at
 # more (b=7 h=13 t=321 d=64) racecheck takes the next bulk copy into a stage for a
 # race with the reads before it. It sees only the one lane that says for its warp that
@@ -184,7 +191,7 @@ sanitize() { # sanitize SUITE
     optimizer) sanitizes optimizer "$build/optimizer" --shape 'd=31 ff=33 l=1 v=101 t=9' ;;
     ffn) sanitizes ffn "$build/ffn" --shape 'n=33 d=31 ff=65' ;;
     block) sanitize_block ;;
-    model) sanitizes model "$build/model" --shape 'b=1 t=17 d=62 h=2 ff=65 l=2 v=50 tied=1' ;;
+    model) sanitizes model "$build/model" --dtype f32,f16,bf16 --shape 'b=1 t=17 d=62 h=2 ff=65 l=2 v=50 tied=1' ;;
     ceilings) sanitizes ceilings "$build/ceilings" --shape 'words=100003 m=0 n=0 k=0' ;;
     *) echo "run.sh: no suite '$1'" >&2; exit 2 ;;
     esac
@@ -195,6 +202,7 @@ if [ -z "${SANITIZE:-}" ]; then
     odd_shapes
     guards_and_launches
     absent_devices
+    trains
 fi
 if command -v compute-sanitizer > /dev/null; then
     for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block model ceilings}; do

@@ -255,7 +255,8 @@ static void expect_product(const linear_way *way, int64_t m, int64_t n, int64_t 
 static void test_products(void **state)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},    {1, 33, 7},    {13, 1, 300}, {12, 32, 256},
-                                       {25, 65, 513}, {150, 300, 17}, {3, 520, 40}};
+                                       {25, 65, 513}, {150, 300, 17}, {3, 520, 40},
+                                       {130, 200, 47}}; /* several threads' */
     const linear_way *ways[] = {&linear_naive, &linear_tiled, &linear_simd, &linear_threads,
                                 &linear_blas};
     (void)state;

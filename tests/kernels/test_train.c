@@ -1,22 +1,10 @@
 /* A tiny model trains: its first losses are those of the oracle, which trains in
  * double precision beside it, and the loss falls. */
 #include "model_test.h"
+#include "train_oracle.h"
 
 static const model_shape shape = {2, 8, 16, 2, 32, 2, 11, 16, 1};
 enum { STEPS = 10 };
-
-/* A text in which the next letter nearly follows from the last: each is the one
- * before plus 3, and now and then any other. */
-static void write_text(int32_t *text, int64_t count)
-{
-    uint64_t state = 12345;
-    text[0] = 1;
-    for (int64_t i = 1; i < count; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        text[i] = state >> 60 == 0 ? (int32_t)(state >> 33) % 11 : (text[i - 1] + 3) % 11;
-        text[i] = text[i] < 0 ? -text[i] : text[i];
-    }
-}
 
 /* The step-th batch of the text, one row after the other. */
 static void take_batch(test_model *m, const int32_t *text, int step)
@@ -30,75 +18,26 @@ static void take_batch(test_model *m, const int32_t *text, int step)
     }
 }
 
-/* ---- the oracle's training ------------------------------------------------------------ */
-
-/* Of every tensor the parameter and the moments in double. */
-typedef struct oracle {
-    int64_t count;
-    double **value, **first, **second;
-} oracle;
-
-static double **doubles_of(const test_model *m, model_buffer buffer)
+static train_oracle open_oracle(const test_model *m)
 {
-    int64_t count = model_tensor_count(&shape);
-    double **all = fresh((size_t)count * sizeof *all);
-    for (int64_t i = 0; i < count; i++) {
-        float *values = tensor_of(m, buffer, i);
-        all[i] = fresh((size_t)elements_at(&shape, i) * sizeof **all);
-        for (int64_t at = 0; at < elements_at(&shape, i); at++) all[i][at] = (double)values[at];
-        free(values);
+    float *values = fresh((size_t)model_tensor_offset(&shape, model_tensor_count(&shape)) *
+                          sizeof *values);
+    for (int64_t i = 0; i < model_tensor_count(&shape); i++) {
+        float *tensor = tensor_of(m, MODEL_VALUES, i);
+        memcpy(values + model_tensor_offset(&shape, i), tensor,
+               (size_t)elements_at(&shape, i) * sizeof *tensor);
+        free(tensor);
     }
-    return all;
-}
-
-static oracle open_oracle(const test_model *m)
-{
-    return (oracle){model_tensor_count(&shape), doubles_of(m, MODEL_VALUES),
-                    doubles_of(m, MODEL_FIRST), doubles_of(m, MODEL_SECOND)};
-}
-
-static void close_oracle(oracle *o)
-{
-    for (int64_t i = 0; i < o->count; i++) free(o->value[i]), free(o->first[i]), free(o->second[i]);
-    free(o->value), free(o->first), free(o->second);
-}
-
-static double clip_scale(const expected_model *e, double max_norm)
-{
-    double squares = 0;
-    for (int64_t i = 0; i < e->count; i++)
-        for (int64_t at = 0; at < elements_at(&shape, i); at++)
-            squares += e->gradients[i][at] * e->gradients[i][at];
-    return optimizer_clip_scale_reference(sqrt(squares), max_norm);
-}
-
-/* One step of the oracle on the model's batch; the loss before it. */
-static double step_oracle(oracle *o, const test_model *m)
-{
-    float **values = fresh((size_t)o->count * sizeof *values);
-    expected_model e = {.count = o->count};
-    e.gradients = fresh((size_t)e.count * sizeof *e.gradients);
-    for (int64_t i = 0; i < o->count; i++) {
-        int64_t elements = elements_at(&shape, i);
-        values[i] = fresh((size_t)elements * sizeof **values);
-        e.gradients[i] = fresh((size_t)elements * sizeof **e.gradients);
-        for (int64_t at = 0; at < elements; at++) values[i][at] = (float)o->value[i][at];
-    }
-    assert_int_equal(model_reference(&shape, (const float *const *)values,
-                                     model_memory(&m->args, &m->plan, MODEL_TOKENS),
-                                     model_memory(&m->args, &m->plan, MODEL_TARGETS), &e.loss,
-                                     e.gradients), 0);
-    double scale = clip_scale(&e, (double)m->args.max_norm);
-    for (int64_t i = 0; i < o->count; i++) {
-        int64_t elements = elements_at(&shape, i);
-        for (int64_t at = 0; at < elements; at++) values[i][at] = (float)e.gradients[i][at];
-        optimizer_adamw_reference(&m->args.settings, scale, elements, values[i], o->value[i],
-                                  o->first[i], o->second[i]);
-        free(values[i]);
-    }
+    train_oracle o = train_open(&shape, values);
     free(values);
-    forget_model(&e);
-    return e.loss;
+    return o;
+}
+
+static double step_oracle(train_oracle *o, const test_model *m)
+{
+    return train_step(o, &m->args.settings, m->args.max_norm,
+                      model_memory(&m->args, &m->plan, MODEL_TOKENS),
+                      model_memory(&m->args, &m->plan, MODEL_TARGETS));
 }
 
 /* ---- training ----------------------------------------------------------------------------- */
@@ -112,8 +51,8 @@ static void train(kernel_dtype dtype, const char *variant, double bound)
     args.settings.learning_rate = 0.02f;
     args.recomputes = !strcmp(variant, "recompute");
     test_model m = open_model(args, variant);
-    oracle o = open_oracle(&m);
-    write_text(text, STEPS * 16 + 1);
+    train_oracle o = open_oracle(&m);
+    train_write_text(text, STEPS * 16 + 1);
     for (int step = 0; step < STEPS; step++) {
         take_batch(&m, text, step);
         m.args.settings.step = step + 1;
@@ -126,7 +65,7 @@ static void train(kernel_dtype dtype, const char *variant, double bound)
     }
     assert_close(first, log(11), 0.05); /* before it knows anything */
     assert_true(last < first - 0.7);
-    close_oracle(&o);
+    train_close(&o);
     close_model(&m);
 }
 

@@ -81,6 +81,16 @@ FAKE_NCCL=absent measure --shape bytes=64 --filter 'all_gather nccl f32' --timeo
 [ $? -eq 1 ] && [ "$(statuses)" = ' 1 failed ' ]
 check $? "a graph that hangs ends too"
 
+# Of two rows in whole numbers: half the time, and 5 of 4 GB/s.
+printf '%s\n' 'case,variant,params,status,flags,median_us,counters' \
+    'collective.all_reduce,nccl,n=2 bytes=64,ok,,10,busB/s=5e9' \
+    'collective.all_gather,nccl,n=2 bytes=64,failed,reason=x,,' > "$work/ours.csv"
+echo 'all_reduce,nccl,64,20.0,4.0' > "$work/theirs.csv"
+awk -v theirs="$work/theirs.csv" -f compare/csv.awk -f tests/peers/nccl_tests.awk "$work/ours.csv" > "$log"
+[ "$(tr -s ' ' < "$log" | sed 1d)" = 'all_reduce nccl 64 20.00 10.00 0.500 4.00 5.00 1.250
+all_gather nccl 64: failed reason=x' ]
+check $? "the table beside nccl-tests"
+
 measure --shape bytes=64 --ranks 0
 [ $? -eq 2 ] && grep -q -e "--ranks '0': wants 1 to 64" "$log"
 check $? "bad usage"

@@ -280,6 +280,38 @@ static void test_infinite_weights(void **unused)
     assert_verdict(&s, "failed");
 }
 
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* A size that fits into no address space: its row has the bytes that it needs, those of
+ * its plan, and those that are free, and the size behind it is measured. */
+static void test_no_room(void **unused)
+{
+    suite s = open_quick_suite();
+    const model_shape vast = {1 << 10, 1 << 10, 24, 3, 40, 2, 1 << 30, 1 << 30, 1};
+    kernel_table only = {kernel_find(&model_cpu, "best"), 1};
+    suite_operation operation = {.name = "test", .cpu = &only,
+                                 .args_bytes = sizeof(model_args), .build = model_build,
+                                 .verify = model_verify};
+    model_args large = model_args_of(&vast, KERNEL_F32, MODEL_STEP);
+    model_args small = model_args_of(&tied, KERNEL_F32, MODEL_STEP);
+    char needed[64];
+    (void)unused;
+    wanted_dtypes = KERNEL_DTYPE_BIT(KERNEL_F32);
+    large.layout = model_layout_cpu(&vast, KERNEL_F32, 1);
+    snprintf(needed, sizeof needed, "needed_bytes=%llu free_bytes=", (unsigned long long)model_plan_of(&large).total);
+    suite_queue(&s, &operation, KERNEL_F32, "n=1", &large, 1, 1);
+    suite_queue(&s, &operation, KERNEL_F32, "n=2", &small, 1, 1);
+    gpubench_run(s.bench);
+    assert_int_equal(gpubench_row_count(s.bench), 2);
+    size_t first = !strcmp(gpubench_value(s.bench, 0, "params"), "n=1") ? 0 : 1;
+    assert_string_equal(gpubench_value(s.bench, first, "status"), "oom");
+    const char *flags = strstr(gpubench_value(s.bench, first, "flags"), needed);
+    assert_non_null(flags);
+    assert_true(strtod(flags + strlen(needed), NULL) > 0);
+    assert_string_equal(gpubench_value(s.bench, 1 - first, "status"), "ok");
+    suite_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_update_left_out),
         cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_infinite_weights),
+        cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_moments_of_no_gradients),
     };
     return cmocka_run_group_tests_name("suite_model", tests, NULL, NULL);
