@@ -1634,7 +1634,8 @@ typedef struct gpb_journal {
     char *partial; /* what it is called until then; NULL: path already */
     int renamed;   /* from partial to path */
     int old;       /* the file that it will replace, locked; -1: none */
-    size_t rows;
+    size_t rows;   /* in it, as this process knows */
+    off_t header_bytes;
     int error; /* errno of the first row that could not be written */
 } gpb_journal;
 
@@ -2197,6 +2198,24 @@ static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
     }
 }
 
+/* Of a lost device nothing can be given back, and a kernel that never ends would be
+ * waited for: only what is the host's goes. */
+static void gpb_forget_memory(gpubench *bench)
+{
+    while (bench->allocations) {
+        gpb_allocation *one = bench->allocations;
+        bench->allocations = one->next;
+        if ((one->kind & ~GPUBENCH_OUTPUT) == GPUBENCH_PAGEABLE)
+            bench->backend->release(one->base, one->kind);
+        free(one);
+    }
+    while (bench->outputs) {
+        gpb_output_range *one = bench->outputs;
+        bench->outputs = one->next;
+        free(one);
+    }
+}
+
 static void gpb_release_memory(gpubench *bench, const gpb_item *owner)
 {
     gpb_allocation **link = &bench->allocations;
@@ -2237,33 +2256,36 @@ static int gpb_poison_outputs(gpubench *bench, const gpb_item *item)
     return code;
 }
 
-static int gpb_guard_is_intact(gpubench *bench, const unsigned char *zone)
+/* 0 if nobody wrote there, GPUBENCH_MISMATCH if somebody did, or why that cannot be known. */
+static int gpb_check_guard(gpubench *bench, const unsigned char *zone)
 {
     unsigned char bytes[GPB_GUARD_BYTES];
     size_t i;
-    if (bench->backend->copy(bytes, zone, sizeof bytes) != 0)
-        return 0;
-    for (i = 0; i < sizeof bytes; i++)
+    int code = bench->backend->copy(bytes, zone, sizeof bytes);
+    for (i = 0; i < sizeof bytes && code == 0; i++)
         if (bytes[i] != GPB_GUARD_BYTE)
-            return 0;
-    return 1;
+            code = GPUBENCH_MISMATCH;
+    return code;
 }
 
 static int gpb_check_guards(gpubench *bench, const gpb_item *item)
 {
     const gpb_allocation *one;
-    for (one = bench->allocations; one; one = one->next) {
-        int before, after;
+    int code = 0;
+    for (one = bench->allocations; one && code == 0; one = one->next) {
+        const char *where = "in front of";
         if (!gpb_uses(bench, item, one->owner))
             continue;
-        before = gpb_guard_is_intact(bench, one->base);
-        after = gpb_guard_is_intact(bench, one->base + GPB_GUARD_BYTES + one->bytes);
-        if (!before || !after)
-            return gpubench_fail(bench, GPUBENCH_MISMATCH,
-                                 "wrote out of bounds: %s a buffer of %llu bytes",
-                                 before ? "behind" : "in front of", (unsigned long long)one->bytes);
+        code = gpb_check_guard(bench, one->base);
+        if (code == 0) {
+            where = "behind";
+            code = gpb_check_guard(bench, one->base + GPB_GUARD_BYTES + one->bytes);
+        }
+        if (code == GPUBENCH_MISMATCH)
+            return gpubench_fail(bench, code, "wrote out of bounds: %s a buffer of %llu bytes",
+                                 where, (unsigned long long)one->bytes);
     }
-    return 0;
+    return code;
 }
 
 /* ==== less to write ======================================================= */
@@ -3747,9 +3769,9 @@ static void gpb_cuda_drop_stream(cudaStream_t stream)
         (void)cudaStreamDestroy(stream);
 }
 
-static void gpb_cuda_close(gpubench *bench)
+/* What lives on the device. */
+static void gpb_cuda_give_back(gpubench *bench, gpb_cuda *cuda)
 {
-    gpb_cuda *cuda = gpb_cuda_of(bench);
     int i;
     (void)cudaSetDevice(bench->machine.ordinal);
     if (cuda->module_unload && cuda->module)
@@ -3766,6 +3788,13 @@ static void gpb_cuda_close(gpubench *bench)
     gpb_cuda_drop_event(cuda->stop);
     gpb_cuda_drop_event(cuda->batches[0]);
     gpb_cuda_drop_event(cuda->batches[1]);
+}
+
+static void gpb_cuda_close(gpubench *bench)
+{
+    gpb_cuda *cuda = gpb_cuda_of(bench);
+    if (!bench->lost)
+        gpb_cuda_give_back(bench, cuda);
     if (cuda->nvml.shutdown)
         (void)cuda->nvml.shutdown();
     if (cuda->nvml.library)
@@ -4342,6 +4371,11 @@ static int gpb_fail_idle(gpubench *bench, const gpb_live *live)
                          gpb_stream_hint(live));
 }
 
+static int gpb_cuda_is_oom(int code)
+{
+    return code == cudaErrorMemoryAllocation;
+}
+
 /* Why a run is no graph, where the error's name does not say it. */
 static const char *gpb_cuda_explain_capture(const gpb_live *live, int code)
 {
@@ -4362,6 +4396,8 @@ static int gpb_cuda_capture(gpubench *bench, gpb_live *live)
         code = (int)cudaGraphInstantiateWithFlags(&executable, graph, 0);
     if (graph)
         (void)cudaGraphDestroy(graph);
+    if (gpb_cuda_is_oom(code) || (code > 0 && cudaDeviceSynchronize() != cudaSuccess))
+        return code; /* which has nothing to do with capturing */
     if (code != 0) {
         char why[sizeof live->reason];
         snprintf(why, sizeof why, "%s", live->reason);
@@ -4598,11 +4634,6 @@ static int gpb_cuda_takes(const char *device)
     return !strcmp(device, "auto") || gpb_names_gpu(device);
 }
 
-static int gpb_cuda_is_oom(int code)
-{
-    return code == cudaErrorMemoryAllocation;
-}
-
 static const gpb_backend gpb_cuda_backend = {
     "cuda", gpb_cuda_choose, gpb_cuda_open, gpb_cuda_close,
     gpb_cuda_make_current, gpb_cuda_allocate,
@@ -4784,6 +4815,17 @@ static int gpb_create_partial(gpubench *bench, const char *path)
     return file;
 }
 
+/* The handle whose journal is open, for the end of a process that measures nothing at
+ * that moment, or lets others measure. */
+static gpubench *gpb_unsettled;
+static pid_t gpb_unsettled_pid; /* a process that it forks settles nothing */
+
+static void gpb_watch_journal(gpubench *bench)
+{
+    gpb_unsettled = bench;
+    gpb_unsettled_pid = getpid();
+}
+
 /* Straight to the path where nothing is, else beside it. -1 with errno. */
 static int gpb_create_journal(gpubench *bench, const char *path)
 {
@@ -4821,6 +4863,14 @@ static size_t gpb_row_text(const gpb_row *row, int columns, char **text)
     return bytes;
 }
 
+static off_t gpb_header_bytes(void)
+{
+    char *header;
+    size_t bytes = gpb_row_text(NULL, 0, &header);
+    free(header);
+    return (off_t)bytes;
+}
+
 /* Whole lines only: what a full disk cut off is taken back. Async-signal-safe. */
 static void gpb_append(gpb_journal *journal, const char *text, size_t bytes)
 {
@@ -4832,6 +4882,16 @@ static void gpb_append(gpb_journal *journal, const char *text, size_t bytes)
         return; /* the line stays cut, and the status tells */
 }
 
+/* Also rows of other processes, and those that could not be read back: what holds any is
+ * not thrown away. Async-signal-safe. */
+static int gpb_holds_rows(const gpb_journal *journal)
+{
+    struct stat about;
+    if (journal->is_stream || journal->file < 0 || fstat(journal->file, &about) != 0)
+        return journal->rows > 0;
+    return about.st_size > journal->header_bytes;
+}
+
 /* What the journal is called now; NULL: not this process's to know. */
 static const char *gpb_journal_name(const gpb_journal *journal)
 {
@@ -4841,7 +4901,7 @@ static const char *gpb_journal_name(const gpb_journal *journal)
 static void gpb_tell_journal_error(const gpubench *bench)
 {
     const gpb_journal *journal = &bench->journal;
-    const char *name = journal->rows > 0 ? gpb_journal_name(journal) : NULL;
+    const char *name = gpb_holds_rows(journal) ? gpb_journal_name(journal) : NULL;
     gpb_message(bench, "--csv '%s': %s%s%s",
                 bench->settings.csv ? bench->settings.csv : "(of all runs)",
                 strerror(journal->error), name ? "; the rows before are in " : "",
@@ -4857,6 +4917,8 @@ static int gpb_open_journal(gpubench *bench)
     size_t bytes;
     if (!csv || journal->file >= 0)
         return 0;
+    bytes = gpb_row_text(NULL, 0, &header); /* before there is a file that it lacks */
+    journal->header_bytes = (off_t)bytes;
     journal->file = gpb_csv_stream(csv);
     journal->is_stream = 1;
     if (journal->file < 0) {
@@ -4868,9 +4930,10 @@ static int gpb_open_journal(gpubench *bench)
     if (journal->file < 0) {
         gpubench_usage_error(bench, "--csv '%s': %s", csv,
                              errno == EBUSY ? "another process is writing it" : strerror(errno));
+        free(header);
         return -1;
     }
-    bytes = gpb_row_text(NULL, 0, &header);
+    gpb_watch_journal(bench);
     fflush(stdout);
     gpb_append(journal, header, bytes);
     free(header);
@@ -4885,7 +4948,7 @@ static void gpb_settle_journal(gpb_journal *journal)
 {
     if (journal->file < 0 || journal->is_stream || !journal->path)
         return;
-    if (journal->rows == 0) {
+    if (!gpb_holds_rows(journal)) {
         unlink(gpb_journal_name(journal));
         close(journal->file);
         journal->file = -1; /* what is measured later begins another one */
@@ -4897,24 +4960,11 @@ static void gpb_settle_journal(gpb_journal *journal)
     }
 }
 
-/* Rows of other processes count, also those that could not be read back: what
- * holds any is not thrown away. */
-static void gpb_count_rows(gpubench *bench)
-{
-    gpb_journal *journal = &bench->journal;
-    struct stat about;
-    char *header;
-    size_t header_bytes = gpb_row_text(NULL, 0, &header);
-    free(header);
-    journal->rows = bench->row_count;
-    if (journal->rows == 0 && journal->file >= 0 && !journal->is_stream &&
-        fstat(journal->file, &about) == 0 && about.st_size > (off_t)header_bytes)
-        journal->rows = 1;
-}
-
 static void gpb_free_journal(gpubench *bench)
 {
     gpb_journal *journal = &bench->journal;
+    if (gpb_unsettled == bench)
+        gpb_unsettled = NULL;
     if (journal->file >= 0 && !(journal->is_stream && journal->file < 10))
         close(journal->file);
     if (journal->old >= 0)
@@ -5108,6 +5158,18 @@ static char *gpb_assignment(const char *name, const char *value)
     return text;
 }
 
+enum { GPB_ERROR_DIGITS = 5 };
+
+/* What became of the journal since gpb_prepare_restart: its error, the last of what is
+ * told with the rows. Async-signal-safe. */
+static void gpb_tell_error(const gpubench *bench)
+{
+    char *digit = bench->restart.told[0] + strlen(bench->restart.told[0]);
+    int error = bench->journal.error, i;
+    for (i = 0; i < GPB_ERROR_DIGITS; i++, error /= 10)
+        *--digit = (char)('0' + error % 10);
+}
+
 /* What gpb_replace_process needs, made where memory may be had. run 0: no child. */
 static void gpb_prepare_restart(gpubench *bench, uint64_t run)
 {
@@ -5119,8 +5181,8 @@ static void gpb_prepare_restart(gpubench *bench, uint64_t run)
         free(restart->told[i]);
         restart->told[i] = NULL;
     }
-    snprintf(text, sizeof text, "%u %d %d %d %d", bench->ordinal, bench->rows_file, journal->file,
-             journal->is_stream, journal->old);
+    snprintf(text, sizeof text, "%u %d %d %d %d %0*d", bench->ordinal, bench->rows_file,
+             journal->file, journal->is_stream, journal->old, GPB_ERROR_DIGITS, journal->error);
     restart->told[0] = gpb_assignment(GPB_ENV_ROWS, text);
     restart->told[1] = gpb_assignment(GPB_ENV_CAMPAIGN, bench->campaign);
     snprintf(text, sizeof text, "%llu", (unsigned long long)run);
@@ -5164,6 +5226,7 @@ static void gpb_replace_process(const gpubench *bench)
         fcntl(journal->file, F_SETFD, 0);
     if (journal->old >= 0)
         fcntl(journal->old, F_SETFD, 0);
+    gpb_tell_error(bench);
     sigprocmask(SIG_SETMASK, &bench->restart.mask, NULL);
     execve(bench->restart.program, bench->restart.command, bench->restart.next_environment);
 }
@@ -5220,7 +5283,7 @@ static void gpb_prepare_guilty(const gpubench *bench, gpb_live *live)
     gpb_guilty *guilty = &live->guilty;
     char flags[sizeof live->flags + sizeof mark + 1], *text, *at;
     gpb_row row;
-    size_t bytes;
+    size_t bytes, split;
     memset(&row, 0, sizeof row);
     gpb_fill_identity(bench, live, &row);
     gpb_fill_machine(bench, &row);
@@ -5232,10 +5295,12 @@ static void gpb_prepare_guilty(const gpubench *bench, gpb_live *live)
     gpb_free_row(&row);
     at = strstr(text, mark) + sizeof mark - 2;
     memmove(at, at + 1, strlen(at)); /* the byte that marks the place */
+    split = (size_t)(at - text);
+    text = (char *)gpb_must(realloc(text, bytes + GPB_REASON_BYTES)); /* or the last one's counts */
     free(guilty->text);
-    guilty->split = (size_t)(at - text);
+    guilty->split = split;
     guilty->bytes = bytes - 1;
-    guilty->text = (char *)gpb_must(realloc(text, bytes + GPB_REASON_BYTES));
+    guilty->text = text;
 }
 
 /* Appends to a text of capacity bytes. Async-signal-safe. */
@@ -5361,6 +5426,8 @@ static void gpb_on_exit(int status, int is_known)
 {
     gpubench *bench = gpb_guarded;
     char why[64];
+    if (!bench && gpb_unsettled && gpb_unsettled_pid == getpid())
+        gpb_settle_journal(&gpb_unsettled->journal);
     if (!bench || gpb_guard.pid != getpid())
         return;
     if (gpb_watched.live && !gpb_guard.dying) {
@@ -6114,6 +6181,7 @@ static void gpb_verify(gpubench *bench, gpb_live *live, int in_group)
 static void gpb_tear_down(gpubench *bench, gpb_live *live, int as_well)
 {
     const gpubench_case *one = &live->item->one;
+    int code;
     bench->current = live;
     gpb_enter(bench, live, "teardown");
     if (live->begun)
@@ -6122,8 +6190,10 @@ static void gpb_tear_down(gpubench *bench, gpb_live *live, int as_well)
         one->teardown(one->context);
     if (as_well)
         gpb_release_memory(bench, live->item);
-    (void)bench->backend->finish(bench); /* an error of teardown's is not the next case's */
+    code = bench->backend->finish(bench); /* an error of teardown's is not the next case's */
     gpb_leave(bench);
+    if (code != 0 && !live->status && !bench->backend->alive(bench))
+        gpb_blame(bench, live, code, "teardown"); /* nor is the loss of the device */
     bench->current = NULL;
 }
 
@@ -8356,9 +8426,15 @@ static int gpb_spawn_run(gpubench *bench, uint64_t run)
     for (;;) {
         gpb_slot slot;
         int status = gpb_wait_for_run(bench, run);
-        if (status == -1 || pread(bench->rows_file, &slot, sizeof slot, 0) != (ssize_t)sizeof slot)
+        if (status == -1)
             return 2;
-        bench->journal.error = slot.journal_error;
+        if (pread(bench->rows_file, &slot, sizeof slot, 0) != (ssize_t)sizeof slot) {
+            gpb_message(bench, "run %llu: how it ended cannot be read: %s",
+                        (unsigned long long)run, strerror(errno));
+            return 2;
+        }
+        if (slot.journal_error)
+            bench->journal.error = slot.journal_error;
         if (WIFEXITED(status) && slot.state == GPB_SLOT_ENDED)
             return WEXITSTATUS(status);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
@@ -8482,7 +8558,7 @@ static void gpb_run_processes(gpubench *bench)
         worst = status > worst ? status : worst;
     }
     gpb_import_rows(bench);
-    gpb_count_rows(bench);
+    bench->journal.rows = bench->row_count;
     gpb_settle_journal(&bench->journal);
     status = gpb_report(bench);
     gpb_change_interrupts(gpb_interrupt, SIG_DFL);
@@ -9405,8 +9481,9 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     gpb_journal *journal = &bench->journal;
     char path[PATH_MAX];
     unsigned ordinal;
-    int files[4];
-    if (sscanf(rows, "%u %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3]) != 5 ||
+    int files[4], error;
+    if (sscanf(rows, "%u %d %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3],
+               &error) != 6 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
         gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
         return;
@@ -9415,6 +9492,8 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     journal->file = files[1];
     journal->is_stream = files[2];
     journal->old = files[3];
+    journal->error = error;
+    journal->header_bytes = gpb_header_bytes();
     if (journal->file >= 0 && journal->file > STDERR_FILENO)
         (void)fcntl(journal->file, F_SETFD, FD_CLOEXEC);
     if (journal->old >= 0)
@@ -9423,9 +9502,10 @@ static void gpb_take_over(gpubench *bench, const char *rows)
         (void)gpb_resolve_csv(bench, path, sizeof path);
         journal->path = gpb_duplicate(path);
         journal->partial = partial ? gpb_duplicate(partial) : NULL;
+        gpb_watch_journal(bench);
     }
     gpb_import_rows(bench);
-    gpb_count_rows(bench);
+    journal->rows = bench->row_count;
 }
 
 static void gpb_join_processes(gpubench *bench)
@@ -9746,7 +9826,9 @@ static void gpb_free(gpubench *bench)
     }
     for (i = 0; i < bench->row_count; i++)
         gpb_free_row(&bench->rows[i]);
-    if (bench->device_open && !bench->lost) {
+    if (bench->device_open && bench->lost)
+        gpb_forget_memory(bench);
+    if (bench->device_open) {
         gpb_release_memory(bench, &bench->before.item);
         gpb_release_memory(bench, NULL);
         bench->backend->close(bench);

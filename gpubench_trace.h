@@ -2001,9 +2001,19 @@ static int gpt_end(gpubench *bench, const gpubench_case *one, int code)
     return gpt_complain_of_case(bench, one, why);
 }
 
-static void gpt_tell_case(gpubench *bench, const gpubench_case *one,
-                          const gpt_summary *summary)
+/* Its bytes and operations are the row's, which a setup may have told only. */
+static gpubench_case gpt_as_measured(const gpubench *bench, const gpubench_case *one)
 {
+    gpubench_case measured = *one;
+    double bytes = gpt_timed_number(bench, one, "bytes"), flops = gpt_timed_number(bench, one, "flops");
+    measured.bytes = bytes > 0 ? (uint64_t)bytes : measured.bytes;
+    measured.flops = flops > 0 ? (uint64_t)flops : measured.flops;
+    return measured;
+}
+
+static void gpt_tell_case(gpubench *bench, const gpubench_case *told, const gpt_summary *summary)
+{
+    const gpubench_case measured = gpt_as_measured(bench, told), *one = &measured;
     size_t i;
     if (gpt.table)
         gpt_print_summary(bench, one, summary);

@@ -5,6 +5,7 @@
 #include "comparison.h"
 
 #include "label.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,10 +79,12 @@ bool case_is_wanted(const struct settings *settings, const struct case_key *key)
 {
     if (!settings->filter)
         return true;
-    char *label = case_label(key, NULL);
-    bool wanted = label && regexec(settings->filter, label, 0, NULL, 0) == 0;
+    char *label = noted(case_label(key, NULL));
+    int code = label ? regexec(settings->filter, label, 0, NULL, 0) : REG_NOMATCH;
     free(label);
-    return wanted;
+    if (code != 0 && code != REG_NOMATCH)
+        (void)noted(NULL); /* a case that nobody could look at must not be gone in silence */
+    return code == 0;
 }
 
 double log_cost(const struct metric *metric, double value)

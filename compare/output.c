@@ -3,6 +3,7 @@
 #include "output.h"
 
 #include "number.h"
+#include "starved.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -81,10 +82,14 @@ static bool open_output(const struct options *options, struct output *output)
     return output->stream != NULL;
 }
 
-/* Ends the report; false where not all of it could be written. */
+/* Ends the report; false where not all of it could be written, or told. */
 static bool close_output(struct output *output)
 {
     bool complete = !ferror(output->stream) && fflush(output->stream) == 0;
+    if (is_starved()) {
+        complete = false;
+        errno = ENOMEM;
+    }
     if (output->stream != stdout)
         complete = fclose(output->stream) == 0 && complete;
     if (!*output->temporary)

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "label.h"
 #include "report_parts.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static int by_size(const void *left, const void *right)
 static void print_worst(FILE *out, const struct model *model, uint32_t card,
                         const struct catalogue *catalogue)
 {
-    const struct fleet_value **worst = malloc((model->value_count + 1) * sizeof worst[0]);
+    const struct fleet_value **worst = noted(malloc((model->value_count + 1) * sizeof worst[0]));
     size_t count = 0;
     for (size_t i = 0; worst && i < model->value_count; i++)
         if (model->values[i].card == card && !isnan(model->values[i].difference))

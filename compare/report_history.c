@@ -5,6 +5,7 @@
 #include "json.h"
 #include "label.h"
 #include "report_parts.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static int by_name(const void *left, const void *right)
 static void print_cases(const struct telling *telling, const struct listing *listing)
 {
     const struct history *history = telling->history;
-    const struct history_case **listed = malloc((history->case_count + 1) * sizeof listed[0]);
+    const struct history_case **listed = noted(malloc((history->case_count + 1) * sizeof listed[0]));
     size_t count = 0;
     for (size_t i = 0; listed && i < history->case_count; i++)
         if (listing->all || has_news(&history->cases[i]))

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "race_report.h"
 #include "report_parts.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static void print_devices(FILE *out, const struct comparison *comparison,
                           const struct results *side)
 {
     const struct intern_table *devices = &comparison->catalogue->devices;
-    bool *taken = calloc(devices->count + 1, sizeof taken[0]);
+    bool *taken = noted(calloc(devices->count + 1, sizeof taken[0]));
     for (size_t i = 0; taken && i < side->count; i++)
         taken[side->rows[i].device] = true;
     fputs("\"devices\":", out);
@@ -183,10 +184,10 @@ static void print_reason_string(FILE *out, const struct comparison *comparison,
 {
     char *reason = NULL;
     size_t size = 0;
-    FILE *stream = open_memstream(&reason, &size);
+    FILE *stream = noted(open_memstream(&reason, &size));
     if (stream) {
         print_reason(stream, comparison, &plain_style, result);
-        fclose(stream);
+        end_memory(stream);
     }
     json_text_or_null(out, reason);
     free(reason);

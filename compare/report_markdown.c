@@ -3,6 +3,7 @@
 #include "precise.h"
 
 #include "report_parts.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,10 +76,10 @@ static char *case_line(const struct comparison *comparison, const struct case_re
 {
     char *line = NULL;
     size_t size = 0;
-    FILE *stream = open_memstream(&line, &size);
+    FILE *stream = noted(open_memstream(&line, &size));
     if (stream) {
         print_case(stream, comparison, result);
-        fclose(stream);
+        end_memory(stream);
     }
     return line;
 }

@@ -3,6 +3,7 @@
 #include "report_parts.h"
 
 #include "label.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -287,7 +288,7 @@ bool is_any(const struct case_result *result)
 const struct case_result **list_cases(const struct comparison *comparison, const struct listing *listing,
                                       bool (*wanted)(const struct case_result *), size_t *count)
 {
-    const struct case_result **cases = malloc((comparison->count + 1) * sizeof cases[0]);
+    const struct case_result **cases = noted(malloc((comparison->count + 1) * sizeof cases[0]));
     *count = 0;
     for (size_t i = 0; cases && i < comparison->count; i++)
         if (wanted(&comparison->results[i]))
@@ -300,7 +301,7 @@ const struct case_result **list_cases(const struct comparison *comparison, const
 
 static void print_mean_change(FILE *out, const struct comparison *comparison)
 {
-    double *changes = malloc((comparison->count + 1) * sizeof changes[0]);
+    double *changes = noted(malloc((comparison->count + 1) * sizeof changes[0]));
     const struct rule *rule = &comparison->settings->rule;
     size_t count = 0;
     for (size_t i = 0; changes && i < comparison->count; i++)
@@ -383,7 +384,7 @@ void print_value(FILE *out, int width, double value)
 
 void print_case_label(FILE *out, const struct case_key *key, const char *behind, void (*print)(FILE *, const char *))
 {
-    char *label = case_label(key, behind);
+    char *label = noted(case_label(key, behind));
     print(out, label ? label : "(not enough memory for its name)");
     free(label);
 }
@@ -393,7 +394,7 @@ void print_label(FILE *out, const struct comparison *comparison, const struct ca
 {
     const struct case_key *cases = comparison->catalogue->cases;
     const char *first = cases[result->baseline_case_id].parts[KEY_VARIANT];
-    char *against = comparison->of_variants ? malloc(strlen(first) + sizeof "against ") : NULL;
+    char *against = comparison->of_variants ? noted(malloc(strlen(first) + sizeof "against ")) : NULL;
     if (against)
         strcat(strcpy(against, "against "), first);
     print_case_label(out, &cases[result->case_id], against, print);

@@ -5,6 +5,7 @@
 #include "report_parts.h"
 
 #include "label.h"
+#include "starved.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,10 +111,10 @@ void report_text(FILE *out, const struct comparison *comparison, const struct li
 {
     char *rest = NULL;
     size_t size = 0;
-    FILE *stream = open_memstream(&rest, &size);
+    FILE *stream = noted(open_memstream(&rest, &size));
     if (stream) {
         print_rest(stream, comparison, listing);
-        fclose(stream);
+        end_memory(stream);
     }
     print_summary(out, comparison);
     fprintf(out, "\n");

@@ -243,7 +243,7 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
   $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI)
-TEST_NEEDS += $(COLLECTIVE_CUDA)
+TEST_NEEDS += $(COLLECTIVE_CUDA) $(FAULT_NEEDS)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
@@ -264,7 +264,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
-	  $(if $(shell command -v python3),tests/compare/test_pytorch.py)
+	  $(FAULT_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
 check: test   ## the same
 

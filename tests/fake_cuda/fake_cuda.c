@@ -1,5 +1,6 @@
 /* See cuda_runtime_api.h: errors, streams and events, and what executes. */
 #define _GNU_SOURCE
+#include "faulty.h"
 #include "inside.h"
 
 #include <stdio.h>
@@ -44,6 +45,14 @@ cudaError_t fake_answer_take(cudaError_t code)
 {
     int fails = fake_cuda.failing_take > 0 && --fake_cuda.failing_take == 0;
     return fake_answer(code == cudaSuccess && fails ? cudaErrorMemoryAllocation : code);
+}
+
+cudaError_t fake_lose_context(void)
+{
+    pthread_mutex_lock(&fake_lock);
+    context_error = cudaErrorIllegalAddress;
+    pthread_mutex_unlock(&fake_lock);
+    return cudaErrorIllegalAddress;
 }
 
 void fake_forget_errors(void)

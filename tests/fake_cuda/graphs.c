@@ -1,6 +1,7 @@
 /* See cuda_runtime_api.h: graphs, and the driver's functions behind the framework's own
  * kernels. */
 #define _GNU_SOURCE
+#include "faulty.h"
 #include "inside.h"
 
 #include <stdlib.h>
@@ -121,9 +122,16 @@ static const char *const kernel_names[] = {"gpubench_empty", "gpubench_sweep", "
 enum { KERNELS = sizeof kernel_names / sizeof kernel_names[0] };
 static char kernels[KERNELS]; /* their addresses stand for them */
 
+static int fails(const char *call)
+{
+    return faulty_call ? faulty_call(call) : 0;
+}
+
 static int load_module(void **module, const void *image)
 {
-    int i, found = 0;
+    int i, found = 0, code = fails("cuModuleLoadData");
+    if (code != 0)
+        return code;
     pthread_mutex_lock(&fake_lock);
     *module = (void *)&fake_objects;
     fake_objects++;
@@ -135,8 +143,10 @@ static int load_module(void **module, const void *image)
 
 static int get_function(void **function, void *module, const char *name)
 {
-    int i;
+    int i, code = fails("cuModuleGetFunction");
     *function = NULL;
+    if (code != 0)
+        return code;
     for (i = 0; i < KERNELS && module; i++)
         if (!strcmp(name, kernel_names[i]))
             *function = &kernels[i];
@@ -148,7 +158,7 @@ static int unload_module(void *module)
     pthread_mutex_lock(&fake_lock);
     fake_objects -= module == (void *)&fake_objects;
     pthread_mutex_unlock(&fake_lock);
-    return 0;
+    return fails("cuModuleUnload");
 }
 
 /* The sweep reads 3 TB/s; the kernel that holds the device must fill it. */
@@ -158,6 +168,9 @@ static int launch_kernel(void *function, unsigned grid_x, unsigned grid_y, unsig
 {
     operation op = {.kind = HOLD};
     uint64_t number = 0;
+    int code = fails("cuLaunchKernel");
+    if (code != 0)
+        return code;
     if (!function || !grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_y != 1 ||
         block_z != 1 || shared_bytes || extra)
         return cudaErrorInvalidValue;

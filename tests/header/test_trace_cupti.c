@@ -19,7 +19,8 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
 /* ---- what the header and the runtime would say ---- */
 
-static const char *kernels, *kernels_csv, *memory, *trace, *host_us = "60", *flags = "", *overhead_us = "";
+static const char *kernels, *kernels_csv, *memory, *trace, *host_us = "60", *flags = "", *overhead_us = "",
+                  *row_bytes = "";
 
 const char *gpubench_given(const gpubench *bench, const char *option)
 {
@@ -65,6 +66,7 @@ const char *gpubench_value(const gpubench *bench, size_t row, const char *column
            : !strcmp(column, "median_us") ? "55.5"
            : !strcmp(column, "host_us")   ? host_us
            : !strcmp(column, "overhead_us") ? overhead_us
+           : !strcmp(column, "bytes")       ? row_bytes
            : !strcmp(column, "flags")     ? flags
                                           : "";
 }
@@ -546,6 +548,9 @@ static void bytes_are_held_against_the_memorys_rate(void **state)
     text = printed();
     assert_null(strstr(text, "far from"));
     case_bytes = 0;
+    row_bytes = "33523200"; /* setup told them */
+    assert_holds(printed(), "moves the 33.5 MB that it must at 335 GB/s");
+    row_bytes = "";
     unsetenv("FAKE_CUPTI");
     kernels = NULL;
 }

@@ -43,7 +43,11 @@ memory_schema,suite,case,variant,dtype,params,change,category,bytes,at_us
 1,norm,one,a<b,f32,n=1,,workspace,1048576,50
 1,norm,one,a<b,f32,n=1,batch x2,inputs,2097152,
 EOM
-plot() { awk -f compare/csv.awk -f scripts/svg.awk -f "scripts/$@" >"$work/svg" 2>"$log"; }
+plot() { # plot SCRIPT ARGUMENTS...
+    script=$1
+    shift
+    awk -f compare/csv.awk -f scripts/svg.awk -f "scripts/$script" "$@" >"$work/svg" 2>"$log"
+}
 plot memory_plot.awk "$work/memory.csv" &&
     grep -q '<rect x="10.00" y="[0-9]*" width="660.00".*inputs: 3.00 MiB.*<rect x="670.00" y="[0-9]*" width="220.00"' "$work/svg" &&
     grep -q 'one a&lt;b f32 n=1 if batch x2<' "$work/svg" && grep -q 'width="440.00"' "$work/svg"
