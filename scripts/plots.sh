@@ -1,8 +1,8 @@
 #!/bin/sh
 # plots.sh FOLDER RESULTS SUITE... - draws what RESULTS/SUITE.csv hold into FOLDER: for
 # each suite time and throughput, of the block its parts, of memcpy the pairs of GPUs, of
-# collectives the bus bandwidths, a roofline below the ceilings
-# suite's, and the history of what changed since the device's baselines. What has no
+# collectives the bus bandwidths, of the model the efficiency over GPUs, a roofline below
+# the ceilings suite's, and the history of what changed since the device's baselines. What has no
 # results is said, and does not keep the rest from being drawn.
 # Exit status: 2 if there is nothing to draw, or if a file is no good.
 set -eu
@@ -55,6 +55,7 @@ for suite; do
     block) draw "parts of the block" "$plots/parts.sh" "$folder/block-parts" "$file" || true ;;
     memcpy) draw "pairs of GPUs" "$plots/pairs.sh" "$folder/pairs" "$file" || true ;;
     collective) draw_collectives || true ;;
+    model) draw "efficiency over GPUs" "$plots/efficiency.sh" "$folder/efficiency" "$file" || true ;;
     esac
 done
 [ $# -gt 0 ] || { echo "plots: nothing to draw in $results (make suites measures)" >&2; exit 2; }

@@ -219,10 +219,10 @@ int run(const void *args, void *workspace, void *state, kernel_stream stream)
     return error;
 }
 
-template <int THREADS, memory HOST, bool OVERLAPS>
+template <int THREADS, memory HOST, bool OVERLAPS, unsigned DTYPES = MODEL_HABIT_DTYPES>
 constexpr kernel_variant row(const char *name, const char *note)
 {
-    return {.name = name, .note = note, .dtypes = MODEL_HABIT_DTYPES,
+    return {.name = name, .note = note, .dtypes = DTYPES,
             .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
             .workspace_bytes = model_habit_workspace,
             .prepare = [](const void *args, void **state) {
@@ -231,7 +231,8 @@ constexpr kernel_variant row(const char *name, const char *note)
             .release = release, .run = run};
 }
 
-constexpr auto RESIDENT = row<-1, memory::PAGEABLE, false>;
+/* Seconds of waiting, which are the same for any dtype. */
+constexpr unsigned WAITING = KERNEL_DTYPE_BIT(KERNEL_BF16);
 
 } // namespace
 
@@ -240,15 +241,15 @@ const kernel_variant model_inputs_rows[5] = {
     row<0, memory::PINNED, false>("pinned", "made in the step, in page-locked memory"),
     row<0, memory::PINNED, true>("overlapped", "pinned, copied by a stream of its own"),
     row<1, memory::PINNED, true>("prefetched", "overlapped, made ahead by a thread"),
-    RESIDENT("resident", "the inputs are there already"),
+    row<-1, memory::PAGEABLE, false>("resident", "the inputs are there already"),
 };
 
 const kernel_variant model_loader_rows[5] = {
-    row<0, memory::PINNED, true>("0_threads", "each batch made in its step"),
-    row<1, memory::PINNED, true>("1_thread", "made ahead by one thread"),
-    row<2, memory::PINNED, true>("2_threads", "made ahead, two at a time"),
-    row<4, memory::PINNED, true>("4_threads", "made ahead, four at a time"),
-    RESIDENT("resident", "the inputs are there already"),
+    row<0, memory::PINNED, true, WAITING>("0_threads", "each batch made in its step"),
+    row<1, memory::PINNED, true, WAITING>("1_thread", "made ahead by one thread"),
+    row<2, memory::PINNED, true, WAITING>("2_threads", "made ahead, two at a time"),
+    row<4, memory::PINNED, true, WAITING>("4_threads", "made ahead, four at a time"),
+    row<-1, memory::PAGEABLE, false, WAITING>("resident", "the inputs are there already"),
 };
 
 /* The device has done all of the run. A time that cannot be had counts as none. */

@@ -275,6 +275,25 @@ draws "collectives: bus bandwidth below the link's limit" bus 'all_reduce, nccl,
     $plots/collective.sh -c "$work/gpus.csv" "$work/bus" "$work/ranks.csv"
 draws "collectives: without a limit" bus-alone 'broadcast, bf16' $plots/collective.sh "$work/bus-alone" "$work/ranks.csv"
 
+# One GPU, two and four: 1000 tokens a second, then 1800 and 3000, which is 90 % and 75 %.
+steps() {
+    head -n 1 "$work/gpus.csv"
+    for pair in 4=3000 1=1000 2=1800; do
+        echo "2,model,model.step,weak,bf16,b=4 gpus=${pair%=*},cold,c,1,ok,,5,8,,Toy,1,tokens/s=${pair#*=}"
+    done
+    echo "2,model,model.step,alone,bf16,b=4 gpus=4,cold,c,1,ok,,5,8,,Toy,1,tokens/s=9"
+}
+steps >"$work/steps.csv"
+draws "efficiency: the rate per GPU" efficiency 'model.step bf16 weak, b=4 GPUs' \
+    $plots/efficiency.sh "$work/efficiency" "$work/steps.csv"
+! grep -q alone "$work/efficiency.svg"
+check $? "efficiency: a single number of GPUs is no line"
+awk -v folder="$work" -v each=0 -f compare/csv.awk -f compare/numbers.awk -f $plots/counters.awk \
+    -f $plots/plot.awk -f $plots/efficiency.awk "$work/steps.csv"
+[ "$(sed -n '/EOD/,/EOD/p' "$work/all.gp" | grep -c -e '^1 100$' -e '^2 90$' -e '^4 75$')" -eq 3 ]
+check $? "efficiency: as by hand"
+rm "$work/all.gp"
+
 # ---- what is refused
 
 out=$work/out/plot
@@ -292,6 +311,7 @@ sed 's/^1,/3,/' "$work/small.csv" >"$work/schema.csv"
 sed 's/,Toy,/,Other,/' "$work/gpus.csv" >"$work/others.csv"
 refuses "the link of other GPUs" "copies are those of 'Other'" \
     $plots/collective.sh -c "$work/others.csv" "$out" "$work/ranks.csv"
+refuses "steps of one GPU" 'nothing to draw' $plots/efficiency.sh "$out" "$work/ranks.csv"
 refuses "pairs of one GPU" 'nothing to draw' $plots/pairs.sh "$out" "$work/ranks.csv"
 grep -v 'n=[24]' "$work/ranks.csv" >"$work/one-rank.csv"
 refuses "collectives of one rank" 'nothing to draw' $plots/collective.sh "$out" "$work/one-rank.csv"

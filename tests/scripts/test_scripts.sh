@@ -381,6 +381,26 @@ awk -f compare/csv.awk -f "$root/scripts/tables/steps.awk" parts > log 2>&1 &&
     [ "$(wc -l < log)" -eq 4 ]
 check $? "the table of steps a second: the last tenth beside the average"
 
+# 1 of 4 TFLOP/s of the same device and dtype; none of the dtype; and no room.
+cat > products <<'EOS'
+case,dtype,mode,status,device,tflop_per_s
+gemm.nn,f32,cold,ok,Toy,2
+gemm.nn,f32,cold,ok,Toy,4
+gemm.nn,f32,cold,ok,Other,9
+EOS
+cat > passes <<'EOS'
+case,dtype,mode,status,device,tflop_per_s,params,variant,mean_us,stddev_us,counters,flags
+model.step,f32,cold,ok,Toy,1,size=a b=1,best,2000,20,tokens/s=64000 peak_bytes=5000000,
+model.step,bf16,cold,ok,Toy,1,size=a b=1,best,2000,20,tokens/s=64000 peak_bytes=5000000,
+model.step,f32,cold,oom,Toy,,size=b b=1,best,,,,needed_bytes=900 free_bytes=800 reason=x
+EOS
+awk -v ceilings=products -f compare/csv.awk -f compare/numbers.awk \
+    -f "$root/scripts/tables/model_steps.awk" passes > log 2>&1 &&
+    grep -q '^| model.step | f32 | size=a b=1 | best | 2000 | 20.00 | 64000 | 5 | 1.0 | 25 % |$' log &&
+    grep -q '^| model.step | bf16 | .* | 1.0 | - |$' log &&
+    grep -q '^| model.step | f32 | size=b b=1 | best | oom: 900 bytes needed, 800 free |' log
+check $? "the table of passes: mean, tokens, memory, share of the fastest product"
+
 # Two variants of a habit at 100 steps a sample, the better last: 0.3 against 0.2 s; the
 # intervals allow 0.29 / 0.21 to 0.31 / 0.19. A step whose `graph` takes half the time.
 cat > parts <<'EOS'

@@ -102,6 +102,14 @@ check $? "a rank that is stopped: rows are kept, it is named, all end"
 hit STOP 0 && grep -q 'rank 0 is silent' "$log"
 check $? "rank 0 that is stopped: rows are kept, the others say so, all end"
 
+# Of ranks that wait for each other before there is a job, none can say who is missing.
+began=$(date +%s)
+# shellcheck disable=SC2016 # of the shell that mpirun starts
+mpirun -np 3 sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || kill -STOP $$; exec "$@"' sh \
+    "$program" --quiet --timeout 2 --csv "$rows" > "$log" 2>&1
+[ $? -ne 0 ] && [ $(($(date +%s) - began)) -le 15 ] && grep -q 'joining the job: not finished after 2 s' "$log"
+check $? "a rank that is stopped before it joins: the others end in time"
+
 # Launchers that are not there: their variables alone.
 for launched in 'OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1' 'PMI_SIZE=2 PMI_RANK=1' \
     'SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1'; do

@@ -280,6 +280,36 @@ static void test_infinite_weights(void **unused)
     assert_verdict(&s, "failed");
 }
 
+/* A row of a habit as a case of its own. */
+static void expect_of_habit(const char *name, const char *row, const char *verdict)
+{
+    suite s = open_quick_suite();
+    habit_operation shared = {.operation = {.name = "test", .args_bytes = sizeof(model_args),
+                                            .build = build, .verify = verify}};
+    model_args args = model_args_of(&untied, KERNEL_F32, MODEL_STEP);
+    kernel_table only = {NULL, 1};
+    for (int i = 0; i < model_habits_cpu_count; i++)
+        if (!strcmp(model_habits_cpu[i].name, name)) shared.habit = &model_habits_cpu[i];
+    only.rows = kernel_find(&shared.habit->table, row);
+    shared.operation.cpu = &only;
+    args.habit = shared.habit;
+    suite_queue(&s, &shared.operation, KERNEL_F32, "", &args, 1, 1);
+    assert_verdict(&s, verdict);
+}
+
+/* What a loader's thread cannot do ends the case. */
+static void test_habits_that_fail(void **unused)
+{
+    (void)unused;
+    expect_of_habit("checkpoint", "by_thread", "ok");
+    expect_of_habit("inputs", "prefetched", "ok");
+    setenv("TMPDIR", "/nowhere", 1);
+    expect_of_habit("checkpoint", "by_thread", "failed");
+    expect_of_habit("checkpoint", "in_loop", "failed");
+    unsetenv("TMPDIR");
+    expect_of_habit("products", "first", "unsupported");
+}
+
 /* ---- memory ------------------------------------------------------------------------------ */
 
 /* A size that fits into no address space: its row has the bytes that it needs, those of
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_infinite_weights),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_moments_of_no_gradients),
+        cmocka_unit_test(test_habits_that_fail),
     };
     return cmocka_run_group_tests_name("suite_model", tests, NULL, NULL);
 }
