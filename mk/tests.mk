@@ -250,7 +250,14 @@ $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -MMD -MP -pthread -o $@ $< build/cpu/libkernels.a -ldl -lm
 
-test: $(TEST_NEEDS)   ## the tests that need no GPU
+# Built by all processors, and run one after the other.
+.PHONY: compile-tests test-programs
+compile-tests:
+	$(COMPILE) test-programs
+
+test-programs: $(TEST_NEEDS)
+
+test: compile-tests   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
