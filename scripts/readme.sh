@@ -43,6 +43,12 @@ model_tables() { # model_tables FOLDER/
     fi
     printf '\n## The parts of a training step\n'
     table model_parts "$1model.csv"
+    printf '\n## What habits cost a training step\n\n'
+    if sh scripts/csv.sh values name=case "$1model.csv" | grep -qx model.habit; then
+        sh scripts/habits.sh "$1model.csv"
+    else
+        echo 'Not measured.'
+    fi
 }
 
 # From the overview to each shape.
