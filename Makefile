@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer
+SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer scaling
 # Those without a CUDA variant: there a program without a case to measure would fail.
 CPU_SUITES := rope
 
@@ -229,9 +229,10 @@ SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel peak
 # Suites whose parts are checked one by one share what checks them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c) \
   $(if $(filter block model,$(1)),suites/part_check.c suites/part_check_heads.c) \
-  $(if $(filter collective,$(1)),suites/launch.c suites/heartbeat.c suites/worker.c))
+  $(if $(filter collective scaling,$(1)),suites/launch.c suites/heartbeat.c suites/worker.c) \
+  $(if $(filter scaling,$(1)),$(wildcard suites/collective_*.c)))
 # The libraries that a suite needs beside those of all.
-SUITE_LIBRARIES = $(if $(filter collective,$(1)),$(MPI_LINK))
+SUITE_LIBRARIES = $(if $(filter collective scaling,$(1)),$(MPI_LINK))
 
 define SUITE_RULES
 compile-$(1):
@@ -331,7 +332,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 include mk/tests.mk mk/faults.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
-# Open MPI starts the ranks of the collective suite.
+# Open MPI starts the ranks of the suites of several ranks.
 PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones.
 # gcc-multilib would exclude the compilers for other processors, so i686 is one.
