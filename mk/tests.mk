@@ -283,3 +283,11 @@ test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)
 	tests/peers/host.sh $(PEERS_ROUNDS)
+
+# Lines of the code are broken one at a time: which does no test notice?
+MUTANTS ?= 500
+SEED ?= 1
+MUTATED ?=
+MUTANT_NEEDS = $(COMPARE) build/cpu/libkernels.a $(TESTS)/host
+mutants: $(MUTANT_NEEDS)   ## break MUTANTS=500 lines, drawn by SEED=1, and tell which no test notices (MUTATED=FILES)
+	CC='$(CC)' tests/mutation/mutants.sh $(MUTANTS) $(SEED) $(MUTATED)
