@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer
+SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer scaling
 # Those without a CUDA variant: there a program without a case to measure would fail.
 CPU_SUITES := rope
 
@@ -234,9 +234,10 @@ SUITE_NEEDS = $(if $(filter attention-cpu,$(1)-$(BACKEND)),$(SUITE_SHARED) $(FIR
 # Suites whose parts are checked one by one share what checks them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c) \
   $(if $(filter block model,$(1)),suites/part_check.c suites/part_check_heads.c) \
-  $(if $(filter collective,$(1)),suites/launch.c suites/heartbeat.c suites/worker.c))
+  $(if $(filter collective scaling,$(1)),suites/launch.c suites/heartbeat.c suites/worker.c) \
+  $(if $(filter scaling,$(1)),$(wildcard suites/collective_*.c)))
 # The libraries that a suite needs beside those of all.
-SUITE_LIBRARIES = $(if $(filter collective,$(1)),$(MPI_LINK))
+SUITE_LIBRARIES = $(if $(filter collective scaling,$(1)),$(MPI_LINK))
 
 define SUITE_RULES
 compile-$(1):
@@ -336,10 +337,10 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 # ---- what else there is to do
 
-include mk/tests.mk mk/faults.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
+include mk/tests.mk mk/faults.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
-# Open MPI starts the ranks of the collective suite.
+# Open MPI starts the ranks of the suites of several ranks.
 PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones.
 # gcc-multilib would exclude the compilers for other processors, so i686 is one.
@@ -362,7 +363,7 @@ help:   ## this list
 	@echo '  make fleet-SUITE HOSTS="a b" [LABELS="r1 r2"]: one suite on every GPU of these nodes (ssh;'
 	@echo '  without HOSTS in a Slurm allocation, srun), into results/fleet/SUITE.csv'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
-	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=600 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
+	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=1800 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
 
 clean:   ## remove build/ (results/ stays)
 	for tree in build/race/*/tree; do \
