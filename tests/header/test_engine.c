@@ -481,6 +481,7 @@ static void measured_peaks_are_shares(void **state)
     gpb_live live;
     (void)state;
     one = gpubench_case_init("known", diary_run, NULL);
+    one.dtype = "";
     memset(&item, 0, sizeof item);
     memset(&live, 0, sizeof live);
     item.one = one, live.item = &item, live.bytes = 6000, live.flops = 1000;
