@@ -480,7 +480,8 @@ static void measured_peaks_are_shares(void **state)
     gpb_item item;
     gpb_live live;
     (void)state;
-    memset(&one, 0, sizeof one);
+    one = gpubench_case_init("known", diary_run, NULL);
+    one.dtype = "";
     memset(&item, 0, sizeof item);
     memset(&live, 0, sizeof live);
     one.dtype = "";
