@@ -328,7 +328,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 # ---- what else there is to do
 
-include mk/tests.mk mk/faults.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
+include mk/tests.mk mk/faults.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
 # Open MPI starts the ranks of the collective suite.
@@ -354,7 +354,7 @@ help:   ## this list
 	@echo '  make fleet-SUITE HOSTS="a b" [LABELS="r1 r2"]: one suite on every GPU of these nodes (ssh;'
 	@echo '  without HOSTS in a Slurm allocation, srun), into results/fleet/SUITE.csv'
 	@echo 'variables: BACKEND=auto|cpu|cuda ARCH="80 90a" MATRIX="75 90a" NVCC= CUDA_HOME= CC='
-	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=600 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
+	@echo '  ARGS="--help" RUNS=5 MPI=0 LAUNCH="mpirun -np 4" FORCE=1 FUZZ_SECONDS=1800 FLEET_SECONDS=3600 DIR= PREFIX=/usr/local DESTDIR= LDFLAGS='
 
 clean:   ## remove build/ (results/ stays)
 	for tree in build/race/*/tree; do \

@@ -82,7 +82,14 @@ void gpubench_trace(gpubench *bench);
 #endif
 
 #if GPT_CUPTI
+#if defined __GNUC__ /* its switches leave values out */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wswitch-enum"
+#endif
 #include <cuda_occupancy.h>
+#if defined __GNUC__
+#pragma GCC diagnostic pop
+#endif
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>

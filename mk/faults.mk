@@ -28,13 +28,15 @@ $(FAULTS)/gpubench-compare: $(wildcard compare/*.c) $(HOST_FAULTS) $(TEST_HEADER
 	@mkdir -p $(@D)
 	$(CC) $(FAULTY) -o $@ $(filter %.c,$^) $(WRAP_HOST) -lpthread -lm
 
-# What `make test` runs of it: a part of the plans.
+# What `make test` runs of it: a part of the plans. tests.mk, which is read before this,
+# does not know what they need.
 FAULT_PLANS := cuda host compare
 FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE)
 SIGNALLED = tests/faults/signals.sh $(FAULTS)/host_program $(COMPARE)
 HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE)
 FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" \
   tests/scripts/test_reliability.sh
+test: $(FAULT_NEEDS)
 
 faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, at each use
 	failed=0; for plan in $(FAULT_PLANS); do \

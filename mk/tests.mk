@@ -243,14 +243,21 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
   $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI)
-TEST_NEEDS += $(COLLECTIVE_CUDA) $(FAULT_NEEDS)
+TEST_NEEDS += $(COLLECTIVE_CUDA)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -MMD -MP -pthread -o $@ $< build/cpu/libkernels.a -ldl -lm
 
-test: $(TEST_NEEDS)   ## the tests that need no GPU
+# Built by all processors, and run one after the other.
+.PHONY: compile-tests test-programs
+compile-tests:
+	$(COMPILE) test-programs
+
+test-programs: $(TEST_NEEDS)
+
+test: compile-tests   ## the tests that need no GPU
 	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
@@ -264,7 +271,7 @@ test: $(TEST_NEEDS)   ## the tests that need no GPU
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
-	  $(FAULT_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
+	  $(FAULT_TESTS) $(FUZZ_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
 check: test   ## the same
 
@@ -275,14 +282,3 @@ test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)
 	tests/peers/host.sh $(PEERS_ROUNDS)
-
-FUZZ_SECONDS ?= 600
-build/fuzz/csv: tests/compare/fuzz_csv.c $(filter-out compare/main.c,$(wildcard compare/*.c))
-	@mkdir -p $(@D)
-	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ -lm
-
-# Fuzzing starts from rows of the baselines; what it finds stays in build/fuzz/corpus.
-fuzz: build/fuzz/csv   ## fuzz the reading of CSV files (clang)
-	@mkdir -p build/fuzz/corpus
-	for file in baselines/*/*.csv; do head -4 "$$file" > build/fuzz/corpus/$$(basename "$$file"); done
-	cd build/fuzz && ./csv -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 corpus

@@ -24,6 +24,11 @@ against() { # against CASES FOLDER/: the cases beside PyTorch and the ceilings
     awk -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/speed_of_light.awk $(files_of "$2")
 }
 
+# What runs on several devices is not measured with cold caches.
+mode_of() { # mode_of FILE: cold, or hot where no row is
+    if sh scripts/csv.sh values name=mode "$1" | grep -qx cold; then echo cold; else echo hot; fi
+}
+
 parts_of() { # parts_of FILE: through the lines that the plots are made from
     awk -f compare/csv.awk -f compare/numbers.awk -f compare/plots/points.awk "$1" | LC_ALL=C sort | cut -f 2- |
         awk -f compare/numbers.awk -f compare/plots/parts.awk -f scripts/tables/parts.awk
@@ -38,6 +43,12 @@ model_tables() { # model_tables FOLDER/
     fi
     printf '\n## The parts of a training step\n'
     table model_parts "$1model.csv"
+    printf '\n## What habits cost a training step\n\n'
+    if sh scripts/csv.sh values name=case "$1model.csv" | grep -qx model.habit; then
+        sh scripts/habits.sh "$1model.csv"
+    else
+        echo 'Not measured.'
+    fi
 }
 
 # From the overview to each shape.
@@ -66,7 +77,8 @@ device_tables() {
         *) by= ;;
         esac
         printf '\n## %s%s\n\n' "$(basename "$file" .csv)" "$by"
-        table variants "$file"
+        awk -v mode="$(mode_of "$file")" -f compare/csv.awk -f compare/numbers.awk \
+            -f scripts/tables/variants.awk "$file"
     done
 }
 
@@ -74,9 +86,20 @@ if [ $# -eq 1 ]; then
     device_tables "${1%/}/"
     exit
 fi
+# Whether PyTorch measured more there than the training step, which has a table of its own.
+has_torch() { # has_torch FOLDER/
+    for file in "$1"torch/*.csv; do
+        case $file in
+        */model.csv | *'/*.csv') ;;
+        *) return 0 ;;
+        esac
+    done
+    return 1
+}
+
 sed '/^<!-- begin generated -->$/q' README.md
 for folder in baselines/*/; do
-    [ -d "$folder/torch" ] || continue # nothing to set beside ours
+    has_torch "$folder" || continue # nothing to set beside ours
     printf '\n[%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
     against scripts/summary.txt "$folder"
 done

@@ -41,9 +41,10 @@ int prepare(const void *args, void **state)
 }
 
 template <typename Habit>
-constexpr kernel_variant row(const char *name, const char *note)
+constexpr kernel_variant row(const char *name, const char *note,
+                             unsigned dtypes = MODEL_HABIT_DTYPES)
 {
-    return {.name = name, .note = note, .dtypes = MODEL_HABIT_DTYPES,
+    return {.name = name, .note = note, .dtypes = dtypes,
             .min_compute_capability = 75, .unsupported = model_unsupported_cuda,
             .workspace_bytes = workspace_bytes<Habit>, .prepare = prepare<Habit>,
             .release = model_release_cuda, .run = model_run_cuda};
@@ -128,7 +129,8 @@ const kernel_variant PRODUCTS[] = {
 
 const kernel_variant ATTENTION[] = {
     row<attention_naive>("naive", "scores in memory"),
-    row<attention_tiled>("tiled", "online softmax on CUDA cores"),
+    row<attention_tiled>("tiled", "online softmax on CUDA cores",
+                         MODEL_HABIT_DTYPES & ~KERNEL_DTYPE_BIT(KERNEL_TF32)), /* tiled has no tf32 */
     row<as_best>("best", "online softmax on tensor cores"),
 };
 

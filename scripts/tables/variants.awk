@@ -1,9 +1,9 @@
 # variants.awk - with csv.awk and numbers.awk: a suite's baseline CSV as markdown: for each
 # case and dtype a table with a line per shape and a column per variant, each cell the
-# median over the runs of median_us. Rows that are not ok hold no numbers and are left
-# out.
+# median over the runs of median_us in one mode (-v mode=). Rows that are not ok hold no
+# numbers and are left out.
 
-value("status") == "ok" && value("mode") == "cold" {
+value("status") == "ok" && value("mode") == mode {
     table = "`" value("case") "`, " value("dtype")
     shape = value("params")
     variant = value("variant")
@@ -52,8 +52,8 @@ END {
     if (failed) exit 2
     run_count = 0
     for (r in runs) run_count++
-    printf "%s, %d runs, driver %s, CUDA %s, revision %s. Microseconds, cold.\n", device,
-           run_count, drivers, runtimes, revisions
+    printf "%s, %d runs, driver %s, CUDA %s, revision %s. Microseconds, %s.\n", device,
+           run_count, drivers, runtimes, revisions, mode
     n = 0
     for (t in tables) ordered[++n] = t
     sort(ordered, n)

@@ -245,11 +245,13 @@ static void test_recomputing_changes_nothing(void **unused)
     model_args args = args_of(tied, KERNEL_BF16, MODEL_STEP), again = args;
     again.recomputes = 1;
     test_model kept = open_model(args, "best"), recomputed = open_model(again, "recompute");
+    const model_buffer buffers[] = {MODEL_VALUES, MODEL_GRADIENTS, MODEL_MASTER, MODEL_FIRST,
+                                    MODEL_SECOND};
     (void)unused;
     run_steps(&kept, 5);
     run_steps(&recomputed, 5);
-    for (int i = MODEL_VALUES; i <= MODEL_SECOND; i++) {
-        model_buffer buffer = (model_buffer)i;
+    for (int i = 0; i < 5; i++) {
+        model_buffer buffer = buffers[i];
         for (int64_t t = 0; t < model_tensor_count(&tied); t++) {
             float *a = tensor_of(&kept, buffer, t), *b = tensor_of(&recomputed, buffer, t);
             assert_memory_equal(a, b, (size_t)elements_at(&tied, t) * sizeof *a);

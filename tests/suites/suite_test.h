@@ -9,8 +9,9 @@ static inline suite open_quick_suite(void)
 {
     static char name[] = "test", device[] = "--device", cpu[] = "cpu", quiet[] = "--quiet",
                 samples[] = "--max-samples", warmup[] = "--warmup", few[] = "1", mode[] = "--mode",
-                cold[] = "cold";
-    static char *arguments[] = {name, device, cpu, quiet, samples, few, warmup, few, mode, cold};
+                cold[] = "cold", most[] = "--max-time", seconds[] = "0.01";
+    static char *arguments[] = {name, device, cpu, quiet, samples, few, warmup, few,
+                                mode, cold, most, seconds};
     return suite_open("test", "none", sizeof arguments / sizeof *arguments, arguments);
 }
 

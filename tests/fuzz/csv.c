@@ -1,17 +1,9 @@
 /* A libFuzzer target: the CSV reader and the reading of schema 1 on any bytes
  * must end with rows or with a message, and every row must be whole. */
+#define _GNU_SOURCE
 #include "../../compare/csv.h"
 #include "../../compare/results.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz.h"
 
 static void read_as_table(const char *bytes, size_t size)
 {
@@ -45,8 +37,6 @@ static void read_as_results(const char *bytes, size_t size)
     results_free(&results);
     catalogue_free(&catalogue);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

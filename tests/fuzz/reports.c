@@ -1,0 +1,48 @@
+/* A comparison of any bytes: two files, a form feed between them, or one with itself. What
+ * the reader takes is judged, and written in every format. */
+#define _GNU_SOURCE
+#include "rows.h"
+
+#include "../../compare/report.h"
+
+static const enum format formats[] = {FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV, FORMAT_GITHUB,
+                                      FORMAT_JSON};
+
+static void write_comparison(const struct comparison *comparison)
+{
+    const struct listing listing = {.limit = 15, .screen = true},
+                         all = {.sort = SORT_NAME, .all = true};
+    FILE *nowhere = open_nowhere();
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        report_comparison(nowhere, comparison, formats[i], &listing, true);
+        report_comparison(nowhere, comparison, formats[i], &all, false);
+    }
+    fclose(nowhere);
+}
+
+static void compare(const struct rows *rows)
+{
+    struct comparison comparison;
+    require(compare_sides(&comparison, &rows->settings, &rows->catalogue, &rows->baseline,
+                          &rows->current));
+    int status = comparison_status(&comparison);
+    require(status == EXIT_FINE || status == EXIT_WORSE || status == EXIT_CANNOT_JUDGE);
+    if (comparison.count > 0)
+        write_comparison(&comparison);
+    comparison_free(&comparison);
+    require(compare_variants(&comparison, &rows->settings, &rows->catalogue, &rows->baseline));
+    if (comparison.count > 0)
+        write_comparison(&comparison);
+    comparison_free(&comparison);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct rows rows;
+    const uint8_t *cut = size > 0 ? memchr(data, '\f', size) : NULL;
+    size_t first = cut ? (size_t)(cut - data) : size;
+    if (rows_load(&rows, data, first, cut ? cut + 1 : data, cut ? size - first - 1 : size))
+        compare(&rows);
+    rows_free(&rows);
+    return 0;
+}
