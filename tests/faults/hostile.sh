@@ -15,13 +15,11 @@ export TMPDIR="$work/tmp"
 
 explain() { ls -la "$work"; tail -n 5 "$log"; }
 
-# measure [OPTION...]: the rows take the place of an earlier file, unless that fails.
-measure() {
-    "$program" $quick --csv rows.csv "$@" > "$log" 2>&1
-}
+# The rows take the place of an earlier file, unless that fails.
+measure() { "$program" $quick --csv rows.csv > "$log" 2>&1; }
 is_earlier() { [ "$(cat rows.csv)" = "an earlier file" ]; }
-is_whole() { "$compare" --check "${1:-rows.csv}" > "$log" 2>&1; }
-is_clean() { [ -z "$(ls tmp)" ] && [ -z "$(ls | grep -e partial -e '[.]tmp$')" ]; }
+is_whole() { "$compare" --check rows.csv > "$log" 2>&1; }
+is_clean() { [ -z "$(find tmp -type f)$(find . -name '*.partial*' -o -name '*.tmp')" ]; }
 begin() { rm -f rows.csv* samples.csv* && echo "an earlier file" > rows.csv; }
 
 # ---- a limit on the size of files, as `ulimit -f` or a quota sets one ----
