@@ -151,7 +151,7 @@ $(TESTS)/libbad_mpi.so: tests/fixtures/bad_mpi.c
 	$(CC) $(TEST_CFLAGS) $(MPI_COMPILE) -fPIC -shared -o $@ $< $(MPI_LINK) -ldl
 
 ifneq ($(BACKEND),cpu)
-build/cpu/collective: FORCE
+build/cpu/collective build/cpu/scaling: FORCE
 	$(MAKE) BACKEND=cpu $@
 endif
 
@@ -242,7 +242,7 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
   $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective $(BAD_MPI)
+  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective build/cpu/scaling $(BAD_MPI)
 TEST_NEEDS += $(COLLECTIVE_CUDA)
 
 # What PyTorch's model is held against, where there is PyTorch.
@@ -262,8 +262,9 @@ test: compile-tests   ## the tests that need no GPU
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
-	  "tests/compare/test_report.sh $(COMPARE)" \
+	  "tests/compare/test_report.sh $(COMPARE)" "tests/scripts/test_injection.sh $(COMPARE)" \
 	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
+	  "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
 	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \

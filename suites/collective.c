@@ -3,11 +3,7 @@
  * on the CPU; as one process with all its GPUs, or as one process for each rank that
  * mpirun or srun starts. See collective_job.h for how the processes stay together.
  */
-#include "collective_job.h"
-#include "suite.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "collective_suite.h"
 
 /* Bytes of the whole array. */
 static const int64_t gpu_sizes[] = {8,       64,      512,      4096,     32768,     262144,
@@ -23,56 +19,24 @@ typedef struct collective_case {
     int graph; /* the mode of the last sample */
 } collective_case;
 
-static struct {
-    suite s;
-    launch_place place;
-    const collective_library *library;
-    int ranks, device;
-    char runs_on[160];
-} all;
+static collective_suite all;
 
 /* ---- a case's life ---------------------------------------------------------------- */
-
-static const char *nccl_option, *ranks_option;
-
-/* A library's own code says no more than its message. */
-static int tell(gpubench *bench, const ranks_answer *answer)
-{
-    int status = answer->code;
-    if (status == 0) return 0;
-    if (status > 0 || status < GPUBENCH_MISMATCH)
-        status = status == KERNEL_ERROR_ARGUMENT ? GPUBENCH_UNSUPPORTED : GPUBENCH_FAILED;
-    return gpubench_fail(bench, status, "%s", answer->message);
-}
-
-static int open_job(gpubench *bench)
-{
-    job_order order = {.what = JOB_OPEN, .cuda = gpubench_is_cuda(bench), .ranks = all.ranks,
-                       .device = all.device};
-    ranks_answer answer;
-    if (job_is_open()) return 0;
-    if (nccl_option) snprintf(order.nccl, sizeof order.nccl, "%s", nccl_option);
-    answer = job_do(&order);
-    return tell(bench, &answer);
-}
 
 static int set_up(void *context, gpubench *bench)
 {
     const collective_case *c = context;
-    const char *why_not = all.library->why_not();
     job_order order = {.what = JOB_SET_UP, .shape = c->shape, .seed = c->seed};
     double factor = collective_bus_factor(c->shape.operation, c->shape.ranks);
     ranks_answer answer;
-    int code;
-    if (why_not) return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "%s", why_not);
-    code = open_job(bench);
+    int code = collective_suite_begin(&all, bench, all.ranks);
     if (code != 0) return code;
     answer = job_do(&order);
     if (factor > 0)
         gpubench_rate(bench, "busB", factor * (double)collective_bytes(&c->shape));
     else
         gpubench_flag(bench, "one-rank");
-    return tell(bench, &answer);
+    return collective_suite_tell(bench, &answer);
 }
 
 static int sample(void *context, unsigned mode, uint64_t count, double *us)
@@ -85,7 +49,7 @@ static int sample(void *context, unsigned mode, uint64_t count, double *us)
     c->graph = order.graph;
     answer = job_do(&order);
     *us = answer.us;
-    return tell(NULL, &answer);
+    return collective_suite_tell(NULL, &answer);
 }
 
 static int run(void *context, gpubench_stream stream)
@@ -105,7 +69,7 @@ static int verify(void *context, gpubench *bench)
         order.data = COLLECTIVE_RANDOM;
         answer = job_do(&order);
     }
-    return answer.code ? tell(bench, &answer) : gpubench_check(bench, answer.error, 1);
+    return answer.code ? collective_suite_tell(bench, &answer) : gpubench_check(bench, answer.error, 1);
 }
 
 static void tear_down(void *context)
@@ -177,63 +141,13 @@ static void queue_given(suite *s, const int64_t *values)
         queue_size(values[0], 0);
 }
 
-/* ---- who takes part -------------------------------------------------------------------- */
-
-#if GPUBENCH_CUDA
-static void choose_nccl(gpubench *bench)
-{
-    uint64_t wanted = 0;
-    int visible;
-    if (nccl_option) collective_nccl_use(nccl_option);
-    all.library = &collective_nccl;
-    visible = collective_nccl_devices(&all.device);
-    if (all.place.size == 1 && visible > 0) all.ranks = visible;
-    if (!ranks_option) return;
-    if (all.place.size > 1 || gpubench_parse_count(ranks_option, &wanted) != 0 || wanted < 1 ||
-        wanted > 64)
-        gpubench_usage_error(bench, "--ranks '%s': wants 1 to 64, and no launcher", ranks_option);
-    else
-        all.ranks = (int)wanted;
-}
-#endif
-
-/* On the CPU a rank is a process. */
-static void choose(gpubench *bench)
-{
-    const char *multicast = getenv("NCCL_NVLS_ENABLE");
-    all.library = &collective_mpi;
-    all.ranks = all.place.size;
-#if GPUBENCH_CUDA
-    if (gpubench_is_cuda(bench)) choose_nccl(bench);
-#endif
-    if (!gpubench_is_cuda(bench) && ranks_option)
-        gpubench_usage_error(bench, "--ranks: of a process with several GPUs; on the CPU a "
-                                    "launcher starts them: mpirun -np %s", ranks_option);
-    snprintf(all.runs_on, sizeof all.runs_on, "%s, %d rank%s on %d host%s%s%.8s",
-             all.library->version(), all.ranks, all.ranks == 1 ? "" : "s", all.place.hosts,
-             all.place.hosts == 1 ? "" : "s",
-             multicast && gpubench_is_cuda(bench) ? ", NCCL_NVLS_ENABLE=" : "",
-             multicast && gpubench_is_cuda(bench) ? multicast : "");
-}
-
 int main(int argc, char **argv)
 {
     static const char *const keys[] = {"bytes"};
-    static const gpubench_option own[] = {
-        {"--nccl", "FILE", "the NCCL to load (default: GPUBENCH_NCCL, or where the loader looks)",
-         &nccl_option},
-        {"--ranks", "N", "of this process, each on a GPU (default: as many as are visible)",
-         &ranks_option}};
-    int status = job_start(argc, argv, &all.place);
+    int status = collective_suite_open(&all, "collective",
+                                       "'bytes=4096; bytes=1048576' of the whole array", argc, argv);
     if (status != 0) return status;
-    all.s = suite_open_with("collective", "'bytes=4096; bytes=1048576' of the whole array", own, 2,
-                            argc, argv);
-    if (all.place.size > 1)
-        gpubench_stay(all.s.bench, "it is a rank of a job");
-    choose(all.s.bench);
     if (!suite_for_each_shape(&all.s, keys, 1, queue_given))
         queue_defaults(gpubench_is_cuda(all.s.bench));
-    status = suite_close(&all.s);
-    job_finish(status);
-    return status;
+    return collective_suite_close(&all);
 }

@@ -20,6 +20,8 @@ static struct {
     ranks_here here;
     launch_place place;
     int launched, joined, open, started, over, ended; /* joined: the launcher's job */
+    const char *name; /* the suite's, in messages */
+    job_task *task;
     double timeout_s;
     uint64_t sequence;
     ranks_answer *answers; /* of each process */
@@ -62,7 +64,7 @@ static int exchange_addresses(void)
     if (code == 0) code = launch_broadcast(&token, sizeof token);
     if (code == 0) code = heartbeat_start(job.place.rank, job.place.size, all, token);
     free(all);
-    if (code != 0) fprintf(stderr, "collective: the ranks cannot reach each other: %d\n", code);
+    if (code != 0) fprintf(stderr, "%s: the ranks cannot reach each other: %d\n", job.name, code);
     return code ? 2 : 0;
 }
 
@@ -112,9 +114,10 @@ static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
         a->code = r->library->open(&r->ranks, launch_broadcast, &r->state, a->message);
 }
 
-static void close_library(ranks_here *r)
+static void close_library(ranks_here *r, const job_order *order, ranks_answer *a)
 {
     ranks_release(r);
+    if (job.task) job.task(r, order, a);
     if (r->state) r->library->close(r->state);
     r->state = NULL;
 }
@@ -140,13 +143,17 @@ static void carry_out(const job_order *order, ranks_answer *a)
     heartbeat_begins(order->sequence);
     switch (order->what) {
     case JOB_OPEN: open_library(r, order, a); break;
-    case JOB_CLOSE: close_library(r); break;
+    case JOB_CLOSE: close_library(r, order, a); break;
     case JOB_SET_UP: ranks_set_up(r, &order->shape, order->seed, a); break;
     case JOB_EXECUTE: execute(r, order, a); break;
     case JOB_VERIFY: verify(r, order, a); break;
     case JOB_RELEASE: ranks_release(r); break;
+    case JOB_TASK:
+        heartbeat_arrives(order->sequence);
+        job.task(r, order, a);
+        break;
     case JOB_QUIT:
-        close_library(r);
+        close_library(r, order, a);
         if (job.joined) launch_close();
         break;
     }
@@ -175,7 +182,7 @@ static void follow_until_end(void)
         double silence = heartbeat_silence();
         if (silence < 0) _exit(1);
         if (silence > job.timeout_s) {
-            fprintf(stderr, "collective: rank %d: rank 0 is silent for %.0f s: ending\n",
+            fprintf(stderr, "%s: rank %d: rank 0 is silent for %.0f s: ending\n", job.name,
                     job.place.rank, silence);
             _exit(1);
         }
@@ -203,24 +210,30 @@ static int refuses(int argc, char **argv)
               "its host shows";
     if (runs && strcmp(runs, "1") != 0)
         why = "--runs: not under a launcher: start it again for each run";
-    if (why && job.place.rank == 0) fprintf(stderr, "collective: %s\n", why);
+    if (why && job.place.rank == 0) fprintf(stderr, "%s: %s\n", job.name, why);
     return why != NULL;
 }
 
-int job_start(int argc, char **argv, launch_place *place)
+void job_use(job_task *task)
+{
+    job.task = task;
+}
+
+int job_start(const char *name, int argc, char **argv, launch_place *place)
 {
     int code;
+    job.name = name;
     job.launched = launch_is_job() != NULL;
     job.timeout_s = read_timeout(argc, argv);
     if (worker_open() != 0) return 2;
     code = job.launched ? worker_do(join, NULL, job.timeout_s) : 0;
     if (code == WORKER_LATE) {
-        fprintf(stderr, "collective: joining the job: not finished after %g s (--timeout): a rank "
-                        "did not start, or was stopped\n", job.timeout_s);
+        fprintf(stderr, "%s: joining the job: not finished after %g s (--timeout): a rank "
+                        "did not start, or was stopped\n", job.name, job.timeout_s);
         _exit(2);
     }
     if (code == 0 && job.place.size > COLLECTIVE_MOST_RANKS) {
-        fprintf(stderr, "collective: at most %d ranks\n", COLLECTIVE_MOST_RANKS);
+        fprintf(stderr, "%s: at most %d ranks\n", job.name, COLLECTIVE_MOST_RANKS);
         code = 2;
     }
     if (code == 0 && job.launched && refuses(argc, argv)) code = 2;
@@ -267,7 +280,7 @@ static ranks_answer worst_answer(void)
 static const char *name_of(job_what what)
 {
     static const char *const names[] = {"communicators", "closing", "setup", "run",
-                                        "verify",        "release", "end"};
+                                        "verify",        "release", "training", "end"};
     return names[what];
 }
 
@@ -311,7 +324,8 @@ static ranks_answer give_up(const job_order *order)
  * they are opened anew for the next case; the other processes of a job may be stuck in it. */
 static void note(const job_order *order, const ranks_answer *answer)
 {
-    const int executed = order->what == JOB_EXECUTE || order->what == JOB_VERIFY;
+    const int executed = order->what == JOB_EXECUTE || order->what == JOB_VERIFY ||
+                         order->what == JOB_TASK;
     job_order closing = {.what = JOB_CLOSE};
     if (order->what == JOB_OPEN) job.open = answer->code == 0;
     if (!executed || answer->code <= 0 || answer->code == KERNEL_ERROR_ARGUMENT) return;

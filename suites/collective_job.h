@@ -10,7 +10,7 @@
 #include "collective_ranks.h"
 #include "launch.h"
 
-enum { JOB_PATH = 256 };
+enum { JOB_PATH = 256, JOB_TASK_BYTES = 256 };
 
 typedef enum job_what {
     JOB_OPEN,    /* communicators */
@@ -19,6 +19,7 @@ typedef enum job_what {
     JOB_EXECUTE, /* count times, timed */
     JOB_VERIFY,
     JOB_RELEASE,
+    JOB_TASK, /* what the suite has its ranks do beside collectives */
     JOB_QUIT
 } job_what;
 
@@ -31,11 +32,19 @@ typedef struct job_order {
     int graph, cuda; /* cuda: by NCCL, on GPUs */
     int ranks, device; /* of a process alone: how many ranks it has, on GPUs from that one on */
     char nccl[JOB_PATH];
+    unsigned char task[JOB_TASK_BYTES]; /* what JOB_TASK is about */
 } job_order;
 
-/* Joins the job that a launcher started, if one did. Where this is not rank 0, carries out
+/* Carries out JOB_TASK; before communicators are closed, it is also given the order to do
+ * that, and returns the memory that it had of them. */
+typedef void job_task(ranks_here *r, const job_order *order, ranks_answer *a);
+
+/* Before job_start, by every process. */
+void job_use(job_task *task);
+
+/* Joins the job that a launcher started, if one did, in the name of a suite. Where this is not rank 0, carries out
  * orders until the job is over, and does not return. 0, or an exit status after a message. */
-int job_start(int argc, char **argv, launch_place *place);
+int job_start(const char *name, int argc, char **argv, launch_place *place);
 
 /* Gives an order and waits: the worst answer, whose message names its rank where several
  * have one. Once the job is over: GPUBENCH_SKIPPED. What a process that is alone could end

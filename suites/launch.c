@@ -43,7 +43,7 @@ static int refuse_lonely(const launch_place *place)
     const char *variable = launch_is_job();
     if (place->size > 1 || !variable) return 0;
     fprintf(stderr,
-            "collective: %s=%s, but MPI sees one process: the launcher is not that of the MPI "
+            "ranks: %s=%s, but MPI sees one process: the launcher is not that of the MPI "
             "which this was built with\n",
             variable, getenv(variable));
     return 2;
@@ -54,7 +54,7 @@ int launch_open(launch_place *place)
     MPI_Comm host;
     int provided;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
-        fputs("collective: MPI_Init_thread failed\n", stderr);
+        fputs("ranks: MPI_Init_thread failed\n", stderr);
         return 2;
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &place->rank);
@@ -92,7 +92,7 @@ int launch_open(launch_place *place)
     *place = (launch_place){0, 1, 0, 1, 1};
     if (!variable) return 0;
     fprintf(stderr,
-            "collective: %s=%s: a launcher started several processes, but this was built "
+            "ranks: %s=%s: a launcher started several processes, but this was built "
             "without MPI (make MPI=1, which needs mpicc)\n",
             variable, getenv(variable));
     return 2;

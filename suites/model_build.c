@@ -4,7 +4,6 @@
 #include "model_suite.h"
 
 #include "../kernels/common/random.h"
-#include "../kernels/common/tokens.h"
 #include "once.h"
 
 #include <stdlib.h>
@@ -29,26 +28,17 @@ static model_fill_function *filler_of(const gpubench *bench)
     return random_normal_cpu;
 }
 
-/* Each sequence's targets are its tokens, one further on. */
 static int fill_tokens(gpubench *bench, const model_args *a, const model_plan *plan)
 {
-    int64_t n = model_step_rows(a), t = a->shape.tokens;
-    int32_t *text = malloc((size_t)(n + n / t) * sizeof *text);
+    int64_t n = model_step_rows(a);
     int32_t *rows = malloc(2 * (size_t)n * sizeof *rows);
-    int code = text && rows ? tokens_fill(text, n + n / t, a->shape.vocabulary,
-                                          TOKENS_ZIPF, gpubench_seed(bench))
-                            : KERNEL_ERROR_MEMORY;
-    for (int64_t i = 0; i < n && code == 0; i++) {
-        rows[i] = text[i + i / t];
-        rows[n + i] = text[i + i / t + 1];
-    }
+    int code = rows ? model_fill_tokens(a, gpubench_seed(bench), rows) : KERNEL_ERROR_MEMORY;
     if (code == 0)
         code = gpubench_copy(bench, model_memory(a, plan, MODEL_TOKENS), rows,
                              (size_t)n * sizeof *rows);
     if (code == 0)
         code = gpubench_copy(bench, model_memory(a, plan, MODEL_TARGETS), rows + n,
                              (size_t)n * sizeof *rows);
-    free(text);
     free(rows);
     return code;
 }

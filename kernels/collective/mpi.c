@@ -22,9 +22,13 @@
 #include <string.h>
 #include <time.h>
 
+/* Operations that are under way at a time: before one more, all are waited for. */
+enum { MOST_STARTED = 1024 };
+
 typedef struct mpi_state {
-    int ranks, rank;
+    int ranks, rank, started;
     MPI_Op sum_bf16;
+    MPI_Request requests[MOST_STARTED];
 } mpi_state;
 
 static const char *why_not(void)
@@ -164,6 +168,12 @@ static int execute_once(const mpi_state *m, const collective_shape *s, const col
                         (m->rank + m->ranks - 1) % m->ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* MPI counts elements in an int. */
+static int counts(const collective_shape *s)
+{
+    return s->block <= INT_MAX / s->ranks;
+}
+
 static int execute(void *state, const collective_shape *s, collective_buffers *buffers,
                    uint64_t count, int graph, const volatile int *stop, double *us, char *message)
 {
@@ -172,7 +182,7 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
     int code;
     (void)graph;
     (void)stop;
-    if (s->block > INT_MAX / s->ranks) {
+    if (!counts(s)) {
         snprintf(message, COLLECTIVE_MESSAGE, "MPI counts elements in an int");
         return KERNEL_ERROR_ARGUMENT;
     }
@@ -183,10 +193,49 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
     return explain(collective_name(s->operation), code, message);
 }
 
+/* ---- beside other work ----------------------------------------------------------------- */
+
+static int each(void *state, int (*work)(void *context, int rank, kernel_stream stream),
+                void *context, const volatile int *stop, double *us, char *message)
+{
+    const mpi_state *m = state;
+    int code = explain("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD), message);
+    double start = now_us();
+    (void)stop;
+    if (code == 0) code = work(context, m->rank, NULL);
+    *us = now_us() - start;
+    return code;
+}
+
+static int join(void *state, int rank)
+{
+    mpi_state *m = state;
+    int count = m->started;
+    (void)rank;
+    m->started = 0;
+    return MPI_Waitall(count, m->requests, MPI_STATUSES_IGNORE);
+}
+
+/* What is summed on all ranks goes on beside the caller's work, as far as the library does
+ * anything between its calls; the others are finished here. */
+static int start(void *state, int rank, const collective_shape *s, const collective_buffers *b)
+{
+    mpi_state *m = state;
+    const int bf16 = s->dtype == KERNEL_BF16;
+    int code = MPI_SUCCESS;
+    if (!counts(s)) return KERNEL_ERROR_ARGUMENT;
+    if (m->started == MOST_STARTED || s->operation != COLLECTIVE_ALL_REDUCE) code = join(m, rank);
+    if (code != MPI_SUCCESS || s->operation != COLLECTIVE_ALL_REDUCE)
+        return code ? code : execute_once(m, s, b);
+    return MPI_Iallreduce(s->in_place ? MPI_IN_PLACE : b->send, b->receive, (int)s->block,
+                          bf16 ? MPI_UINT16_T : MPI_FLOAT, bf16 ? m->sum_bf16 : MPI_SUM,
+                          MPI_COMM_WORLD, &m->requests[m->started++]);
+}
+
 const collective_library collective_mpi = {
     .name = "mpi", .why_not = why_not, .version = version, .open = open_mpi, .close = close_mpi,
     .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute};
+    .execute = execute, .each = each, .start = start, .join = join};
 
 #else
 

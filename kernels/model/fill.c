@@ -3,7 +3,10 @@
  */
 #include "model.h"
 
+#include "../common/tokens.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct distribution {
     float mean, stddev;
@@ -119,4 +122,18 @@ int model_fill(const model_args *a, model_fill_function *fill, uint64_t seed)
     if (!error) error = fill_scaler(a, &plan, fill);
     if (!error) error = fill_parameters(a, &plan, fill, seed, MODEL_VALUES);
     return error ? error : fill_parameters(a, &plan, fill, seed, MODEL_MASTER);
+}
+
+int model_fill_tokens(const model_args *a, uint64_t seed, int32_t *rows)
+{
+    int64_t n = model_step_rows(a), t = a->shape.tokens;
+    int32_t *text = malloc((size_t)(n + n / t) * sizeof *text);
+    int code = text ? tokens_fill(text, n + n / t, a->shape.vocabulary, TOKENS_ZIPF, seed)
+                    : KERNEL_ERROR_MEMORY;
+    for (int64_t i = 0; i < n && code == 0; i++) {
+        rows[i] = text[i + i / t];
+        rows[n + i] = text[i + i / t + 1];
+    }
+    free(text);
+    return code;
 }

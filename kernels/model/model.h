@@ -123,6 +123,7 @@ typedef struct model_args {
     int keeps, recomputes;
     int64_t micro_batches; /* shape's batches a step, whose gradients are added up; 0: one */
     int64_t micro_one;     /* from 1: of those one alone, which leaves its own; 0: all */
+    int no_state; /* 1: whoever updates has the optimizer's state: only passes are run */
     block_layout layout; /* of attention: model_layout_cpu or _cuda */
     void *memory;
     optimizer_adamw settings;
@@ -222,6 +223,10 @@ typedef int model_fill_function(void *data, kernel_dtype dtype, int64_t count, f
  * biases too, so that one that is forgotten shows. Rows that pad the table
  * are 0. Narrow parameters are their master weights rounded. 0 or what fill gave. */
 int model_fill(const model_args *args, model_fill_function *fill, uint64_t seed);
+
+/* Tokens of all micro-batches and behind them as many targets: each sequence's are its
+ * tokens, one further on. rows: 2 * model_step_rows, on the host. 0 or a code. */
+int model_fill_tokens(const model_args *a, uint64_t seed, int32_t *rows);
 
 /* ---- ops --------------------------------------------------------------------------- */
 

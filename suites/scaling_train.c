@@ -1,0 +1,145 @@
+/*
+ * scaling_train.c - orders to the ranks of a training step: see scaling_train.h.
+ */
+#include "scaling_train.h"
+
+#include "../gpubench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cases that are set up at the same time with memory of their own. */
+enum { MOST_SETS = 4 };
+
+static train_set sets[MOST_SETS];
+
+static train_set *find_set(int id)
+{
+    for (int i = 0; i < MOST_SETS; i++)
+        if (sets[i].users > 0 && sets[i].id == id) return &sets[i];
+    return NULL;
+}
+
+static train_set *free_set(void)
+{
+    for (int i = 0; i < MOST_SETS; i++)
+        if (sets[i].users == 0) return &sets[i];
+    return NULL;
+}
+
+/* ---- all ranks of the process --------------------------------------------------------- */
+
+typedef struct share {
+    train_set *set;
+    train_part *part;
+} share;
+
+static int do_share(void *context, int rank, kernel_stream stream)
+{
+    const share *s = context;
+    return s->part(&s->set->ranks[rank - s->set->here->ranks.first], stream);
+}
+
+void train_each(train_set *set, train_part *part, ranks_answer *a)
+{
+    ranks_here *r = set->here;
+    share s = {set, part};
+    const char *text;
+    if (a->code != 0) return;
+    a->code = r->library->each(r->state, do_share, &s, &r->stop, &a->us, a->message);
+    text = kernel_error_string(a->code);
+    if (a->code != 0 && !*a->message)
+        snprintf(a->message, sizeof a->message, "training: %s (%d)", text ? text : "code", a->code);
+}
+
+static int prepare(train_rank *r, kernel_stream stream)
+{
+    (void)stream;
+    return train_prepare(r);
+}
+
+static int release(train_rank *r, kernel_stream stream)
+{
+    (void)stream;
+    train_free(r);
+    return 0;
+}
+
+static int run(train_rank *r, kernel_stream stream)
+{
+    int code = 0;
+    for (uint64_t i = 0; i < r->count && code == 0; i++) code = train_run(r, r->work, stream);
+    return code;
+}
+
+/* ---- orders ------------------------------------------------------------------------------ */
+
+static void drop_set(train_set *set)
+{
+    ranks_answer ignored = {.code = 0};
+    train_each(set, release, &ignored);
+    free(set->ranks);
+    *set = (train_set){.users = 0};
+}
+
+static void set_up(ranks_here *r, const train_order *order, ranks_answer *a)
+{
+    train_set *set = find_set(order->set);
+    if (set) {
+        set->users++;
+        return;
+    }
+    set = free_set();
+    if (set) *set = (train_set){order->set, 1, r, calloc((size_t)r->ranks.count, sizeof *set->ranks)};
+    if (!set || !set->ranks) {
+        a->code = GPUBENCH_OOM;
+        if (set) set->users = 0;
+        return;
+    }
+    for (int i = 0; i < r->ranks.count; i++) {
+        train_rank *one = &set->ranks[i];
+        one->library = r->library;
+        one->library_state = r->state;
+        one->order = *order;
+        one->rank = r->ranks.first + i;
+        one->ranks = r->ranks.all;
+    }
+    train_each(set, prepare, a);
+    train_each(set, train_fill, a);
+    if (a->code != 0) drop_set(set);
+}
+
+static void execute(train_set *set, const train_order *order, ranks_answer *a)
+{
+    for (int i = 0; i < set->here->ranks.count; i++) {
+        set->ranks[i].work = order->work;
+        set->ranks[i].count = order->count;
+        set->ranks[i].order.bucket_bytes = order->bucket_bytes;
+    }
+    if (order->what == TRAIN_EXECUTE)
+        train_each(set, run, a);
+    else
+        train_check(set, order->work, a);
+}
+
+void train_task(ranks_here *r, const job_order *order, ranks_answer *a)
+{
+    train_order t;
+    train_set *set;
+    if (order->what != JOB_TASK) {
+        for (int i = 0; i < MOST_SETS; i++)
+            if (sets[i].users > 0) drop_set(&sets[i]);
+        return;
+    }
+    memcpy(&t, order->task, sizeof t);
+    set = find_set(t.set);
+    if (t.what == TRAIN_SET_UP)
+        set_up(r, &t, a);
+    else if (t.what == TRAIN_RELEASE) {
+        if (set && --set->users == 0) drop_set(set);
+    } else if (set)
+        execute(set, &t, a);
+    else
+        a->code = GPUBENCH_FAILED;
+}

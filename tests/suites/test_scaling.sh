@@ -1,0 +1,70 @@
+#!/bin/sh
+# test_scaling.sh SCALING BAD_MPI - the scaling suite as processes of a job, on the CPU: what
+# steps of 1 to 3 ranks leave is one rank's, memory is what was counted by hand, and sums
+# that are wrong show. BAD_MPI is the library of tests/fixtures/bad_mpi.c. As TAP lines.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
+program=$1
+bad=$2
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+rows=$work/rows.csv
+
+if ! command -v mpirun > /dev/null || [ ! -e "$bad" ]; then
+    check 0 "the suite under mpirun" "no MPI here"
+    finish
+fi
+
+# measure RANKS OPTION...: into $rows; what is said goes to $log.
+measure() {
+    ranks=$1
+    shift
+    rm -f "$rows"
+    mpirun -np "$ranks" "$program" --quiet --max-time 0.01 --max-samples 4 --csv "$rows" "$@" > "$log" 2>&1
+}
+
+echo 'record { print value(wanted) }' > "$work/column.awk"
+column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
+statuses() { column status | sort | uniq -c | tr -s ' \n' ' '; }
+
+# Two dtypes: weak and, where ranks divide the batch of 4, strong steps, each replicated and
+# sharded; three sizes of buckets, each four ways.
+for ranks in 1 2; do
+    measure $ranks
+    [ $? -eq 0 ] && [ "$(statuses)" = ' 32 ok ' ]
+    check $? "steps and overlaps of $ranks ranks leave what one rank leaves"
+done
+cp "$rows" "$work/two.csv"
+
+# Three layers have 1,456 times 128 elements, which 3 ranks do not divide: 128 are left.
+measure 3 --shape 'b=2 t=9 d=64 h=2 ff=256 l=3 v=250'
+[ $? -eq 0 ] && [ "$(statuses)" = ' 28 ok ' ]
+check $? "3 ranks, which do not divide the batch or the parameters"
+
+# 135,936 elements, by hand: 16,384 and 2,048 of the tables, twice 50,432 of a layer, 256 of
+# the norm, 16,384 of the head, tensors of 64 and 192 padded by 64. Of 2 ranks each has half:
+# 8 bytes of moments, and in bf16 4 of a master weight.
+echo 'value("case") == "scaling.weak" { split(value("counters"), word, /[= ]/)
+    for (i in word) if (word[i] == "rank_bytes") bytes[value("variant") value("dtype")] = word[i + 1] }
+    END { print bytes["replicatedf32"] - bytes["shardedf32"], bytes["replicatedbf16"] - bytes["shardedbf16"] }' \
+    > "$work/saved.awk"
+[ "$(awk -f compare/csv.awk -f "$work/saved.awk" "$work/two.csv")" = '543744 815616' ]
+check $? "what a sharded state saves of a rank's memory"
+
+export BAD_RANK=1
+few='(weak|overlap).* f32'
+LD_PRELOAD=$PWD/$bad BAD_MPI=wrong measure 2 --filter "$few"
+[ $? -eq 1 ] && [ "$(column variant | sort -u | tr '\n' ' ')" = 'backward overlapped reduce replicated serial sharded ' ] &&
+    [ "$(statuses)" = ' 14 mismatch ' ] && grep -q "the gradient differs by .* from one rank's" "$log" &&
+    grep -q "the update differs by .* from one rank's" "$log"
+check $? "sums with one wrong element show in every case"
+
+LD_PRELOAD=$PWD/$bad BAD_MPI=late measure 2 --filter 'weak replicated f32' --timeout 2
+[ $? -ne 0 ] && grep -q 'training not finished after 1.8 s (--timeout)' "$log" && [ "$(column status)" = failed ]
+check $? "a rank that is late ends the run in time"
+
+measure 2 --shape 'b=1 t=9 d=63 h=2 ff=256 l=1 v=250'
+[ $? -eq 2 ] && [ "$(grep -c 'h must divide d' "$log")" -eq 1 ]
+check $? "bad usage is said once"
+finish
