@@ -485,12 +485,26 @@ void do_work(rank_work *w)
     explain(w);
 }
 
-/* One that a call failed leaves the others in operations that never end, and so does *stop: then
- * all communicators are aborted, which ends them. */
-void await_threads(nccl_state *s, const rank_work *works, const std::atomic<int> *done,
-                   const volatile int *stop)
+/* Says which threads are still at work, and ends what they may be waiting for. */
+int end_threads(nccl_state *s, const std::atomic<int> *done, char *message)
 {
-    int finished = 0;
+    char open[80] = "";
+    for (int i = 0; i < s->ranks.count; i++) {
+        size_t length = strlen(open);
+        if (!done[i].load())
+            snprintf(open + length, sizeof open - length, " %d", s->ranks.first + i);
+    }
+    snprintf(message, COLLECTIVE_MESSAGE, "not done on rank%.60s", open);
+    abort_all(s);
+    return cudaErrorNotReady;
+}
+
+/* A rank whose call failed leaves the others in operations that never end, and so does
+ * *stop: then all communicators are aborted. */
+int await_threads(nccl_state *s, const rank_work *works, const std::atomic<int> *done,
+                  const volatile int *stop, char *message)
+{
+    int finished = 0, code = 0;
     while (finished < s->ranks.count) {
         bool give_up = *stop != 0;
         finished = 0;
@@ -499,9 +513,11 @@ void await_threads(nccl_state *s, const rank_work *works, const std::atomic<int>
             finished++;
             give_up = give_up || works[i].code > 0;
         }
-        if (give_up && finished < s->ranks.count && !s->aborted) abort_all(s);
+        if (give_up && finished < s->ranks.count && !s->aborted)
+            code = end_threads(s, done, message);
         std::this_thread::yield();
     }
+    return code;
 }
 
 int run_threads(nccl_state *s, rank_work *works, const volatile int *stop, char *message)
@@ -520,14 +536,14 @@ int run_threads(nccl_state *s, rank_work *works, const volatile int *stop, char 
         }
     }
     for (int i = code ? begun - 1 : begun; i < s->ranks.count; i++) done[i].store(1);
-    await_threads(s, works, done, stop);
+    int ended = await_threads(s, works, done, stop, message);
     for (int i = 0; i < begun; i++)
         if (threads[i].joinable()) threads[i].join();
     for (int i = 0; i < s->ranks.count && code == 0; i++) {
         code = works[i].code;
         if (code != 0) memcpy(message, works[i].message, sizeof works[i].message);
     }
-    return code;
+    return code ? code : ended;
 }
 
 int each(void *state, int (*work)(void *context, int rank, kernel_stream stream), void *context,
