@@ -14,10 +14,11 @@
  *
  * When everything has been timed, each case is executed again and watched, in the mode
  * of its row (cold if it was timed cold) with caches and clocks as they were then: up to
- * nine times, of which the one is told of whose work took the median time. On a GPU by CUPTI's activity records, where the toolkit's headers were
- * there when this was compiled and its library is found at run time (by dlopen: a
- * program without the option needs neither). On the CPU by the host's clock: the
- * run, and the ranges that it names by gpubench_range_begin.
+ * nine times, of which the one is told of whose work took the median time. On a GPU by
+ * CUPTI's activity records, where the toolkit's headers were there when this was compiled
+ * and its library is found at run time (by dlopen: a program without the option needs
+ * neither). On the CPU by the host's clock: the run, and the ranges that it names by
+ * gpubench_range_begin.
  *
  * Times of kernels are the device's own, from the first block's start to the last
  * one's end: without what a launch costs, which a case's time has.

@@ -38,6 +38,10 @@ void json_string(FILE *out, const char *text)
             fputs("\\ufffd", out);
         else if (*next < 0x20 || *next == 0x7f)
             fprintf(out, "\\u%04x", (unsigned)*next);
+        else if (*next == 0xc2 && next[1] < 0xa0) /* a control character in two bytes */
+            fprintf(out, "\\u%04x", (unsigned)next[1]);
+        else if (*next == '#' && next[1] == '#') /* "##[error]" is a command in a CI's log */
+            fputs("\\u0023", out);
         else if (*next == '"' || *next == '\\')
             fprintf(out, "\\%c", *next);
         else

@@ -137,14 +137,14 @@ static void print_csv(FILE *out, const struct model *model, const struct catalog
     for (size_t i = 0; i < model->value_count; i++) {
         const struct fleet_value *value = &model->values[i];
         const struct fleet_card *card = &model->cards[value->card];
-        print_name(out, &catalogue->devices, model->device, print_csv_field);
+        print_name(out, &catalogue->devices, model->device, print_csv_name);
         putc(',', out);
         print_name(out, &results->provenance[PROVENANCE_UUID], model->uuids[value->card],
-                   print_csv_field);
+                   print_csv_name);
         putc(',', out);
-        print_name(out, &results->pcis, model->pcis[value->card], print_csv_field);
+        print_name(out, &results->pcis, model->pcis[value->card], print_csv_name);
         putc(',', out);
-        print_name(out, &results->nodes, model->nodes[value->card], print_csv_field);
+        print_name(out, &results->nodes, model->nodes[value->card], print_csv_name);
         fprintf(out, ",%s,%zu", word_of(card), card->cases);
         const double numbers[] = {exp(card->mean), exp(card->low), exp(card->high)};
         for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
@@ -153,7 +153,7 @@ static void print_csv(FILE *out, const struct model *model, const struct catalog
         }
         for (int part = 0; part < KEY_PARTS; part++) {
             putc(',', out);
-            print_csv_field(out, catalogue->cases[value->case_id].parts[part]);
+            print_csv_name(out, catalogue->cases[value->case_id].parts[part]);
         }
         fprintf(out, ",%zu,", value->runs);
         print_csv_number(out, exp(value->difference));

@@ -6,19 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-void print_csv_field(FILE *out, const char *text)
+static void print_csv_marked(FILE *out, const char *mark, const char *text)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, out);
+        fprintf(out, "%s%s", mark, text);
         return;
     }
-    putc('"', out);
+    fprintf(out, "\"%s", mark);
     for (; *text; text++) {
         if (*text == '"')
             putc('"', out);
         putc(*text, out);
     }
     putc('"', out);
+}
+
+void print_csv_field(FILE *out, const char *text)
+{
+    print_csv_marked(out, "", text);
+}
+
+void print_csv_name(FILE *out, const char *text)
+{
+    print_csv_marked(out, *text && strchr("=+-@\t\r", *text) ? "'" : "", text);
 }
 
 void print_csv_number(FILE *out, double value)
@@ -77,10 +87,10 @@ static void print_case(FILE *out, const struct comparison *comparison, const str
 {
     const struct case_key *key = &comparison->catalogue->cases[result->case_id];
     for (int part = 0; part < KEY_PARTS; part++) {
-        print_csv_field(out, key->parts[part]);
+        print_csv_name(out, key->parts[part]);
         putc(',', out);
     }
-    print_csv_field(out, comparison->catalogue->cases[result->baseline_case_id].parts[KEY_VARIANT]);
+    print_csv_name(out, comparison->catalogue->cases[result->baseline_case_id].parts[KEY_VARIANT]);
     fprintf(out, ",%s,%s", comparison->settings->metric->column, verdict_word(result));
     if (result->outcome == OUTCOME_JUDGED)
         print_judged(out, comparison, result);

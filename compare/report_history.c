@@ -261,14 +261,14 @@ static void print_csv_point(const struct telling *telling, const struct history_
                               value_of(telling, level_of(&one->trend, level)),
                               starts ? change_of(&one->trend, level) : (double)NAN};
     for (int part = 0; part < KEY_PARTS; part++) {
-        print_csv_field(out, telling->catalogue->cases[one->case_id].parts[part]);
+        print_csv_name(out, telling->catalogue->cases[one->case_id].parts[part]);
         putc(',', out);
     }
-    print_csv_field(out, campaign_of(telling, point));
+    print_csv_name(out, campaign_of(telling, point));
     putc(',', out);
     print_time(out, point->time_s);
     putc(',', out);
-    print_csv_field(out, revision_of(telling, point));
+    print_csv_name(out, revision_of(telling, point));
     fprintf(out, ",%s,%zu", telling->settings->metric->column, one->trend.points[i].runs);
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
         fprintf(out, isnan(numbers[n]) ? "," : ",%.12g", numbers[n]);

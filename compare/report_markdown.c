@@ -23,8 +23,10 @@ void print_markdown(FILE *out, const char *text)
             fputs("&gt;", out);
         else if (c == '&')
             fputs("&amp;", out);
-        else if (strchr("\\`*_[]|~#", c))
+        else if (strchr("\\`*_[]|~#$", c))
             fprintf(out, "\\%c", c);
+        else if (c == '@')
+            fputs("@<!-- -->", out); /* or GitHub tells whoever has that name */
         else
             putc(c < 0x20 || c == 0x7f ? '?' : c, out);
     }

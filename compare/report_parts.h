@@ -90,6 +90,10 @@ void print_markdown(FILE *out, const char *text);
 /* One field of RFC 4180, quoted where it must be. */
 void print_csv_field(FILE *out, const char *text);
 
+/* A name from a file for a table that people may open in a spreadsheet, which computes what
+ * begins with =, +, - or @, in quotes or not: an apostrophe in front keeps it from that. */
+void print_csv_name(FILE *out, const char *text);
+
 /* A decimal that reads back as the same double; nothing for NAN. */
 void print_csv_number(FILE *out, double value);
 

@@ -19,7 +19,7 @@ static void print_self_csv(FILE *out, const struct self_result *result, const st
     for (size_t i = 0; i < result->case_count; i++) {
         const struct self_case *one = &result->cases[i];
         for (int part = 0; part < KEY_PARTS; part++) {
-            print_csv_field(out, catalogue->cases[one->case_id].parts[part]);
+            print_csv_name(out, catalogue->cases[one->case_id].parts[part]);
             putc(',', out);
         }
         fprintf(out, "%zu,%zu,%zu\n", one->runs, one->splits, one->alarms);

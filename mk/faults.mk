@@ -35,7 +35,7 @@ FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE)
 SIGNALLED = tests/faults/signals.sh $(FAULTS)/host_program $(COMPARE)
 FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" \
   tests/scripts/test_reliability.sh
-test: $(FAULT_NEEDS)
+test-programs: $(FAULT_NEEDS)
 
 faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, at each use
 	failed=0; for plan in $(FAULT_PLANS); do \

@@ -37,4 +37,4 @@ fuzz:   ## fuzz files and command lines, FUZZ_SECONDS=60 each (clang; 1800 befor
 
 FUZZ_NEEDS := $(FUZZ_TARGETS:%=$(TESTS)/fuzz/%)
 FUZZ_TESTS := $(foreach target,$(FUZZ_TARGETS),"$(TESTS)/fuzz/$(target) tests/fuzz/corpus/$(target)")
-test: $(FUZZ_NEEDS)
+test-programs: $(FUZZ_NEEDS)

@@ -266,7 +266,7 @@ test: compile-tests   ## the tests that need no GPU
 	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
 	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
 	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
-	  "tests/compare/test_report.sh $(COMPARE)" \
+	  "tests/compare/test_report.sh $(COMPARE)" "tests/scripts/test_injection.sh $(COMPARE)" \
 	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
 	  "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
 	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \

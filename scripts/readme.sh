@@ -34,10 +34,14 @@ parts_of() { # parts_of FILE: through the lines that the plots are made from
         awk -f compare/numbers.awk -f compare/plots/parts.awk -f scripts/tables/parts.awk
 }
 
+has_peers() { # has_peers FOLDER/: of the training step
+    [ -e "$1torch/model.csv" ] || [ -e "$1llmc/model.csv" ]
+}
+
 # A training step: beside its peers, and its parts.
 model_tables() { # model_tables FOLDER/
     [ -e "$1model.csv" ] || return 0
-    if [ -e "$1torch/model.csv" ] || [ -e "$1llmc/model.csv" ]; then
+    if has_peers "$1"; then
         printf '\n## A training step beside its peers in the same sitting\n\n'
         table peers $(files_of "$1" | grep '/model\.csv$')
     fi
@@ -102,6 +106,12 @@ for folder in baselines/*/; do
     has_torch "$folder" || continue # nothing to set beside ours
     printf '\n[%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
     against scripts/summary.txt "$folder"
+done
+for folder in baselines/*/; do
+    [ -e "$folder/model.csv" ] && has_peers "$folder" || continue
+    printf '\nA training step beside the fastest peer, [%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
+    awk -v best=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/peers.awk \
+        $(files_of "$folder" | grep '/model\.csv$')
 done
 echo
 sed -n '/^<!-- end generated -->$/,$p' README.md

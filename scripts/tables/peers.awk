@@ -3,7 +3,8 @@
 # beside each variant of a peer, with tokens per second of both and the suite's time over the
 # peer's. Medians over the rounds of median_us; the interval is the widest that the intervals
 # of both medians allow in any round. Of the suite's rows only those of the sittings that a
-# peer has too. Each row of a peer that is not ok is named at the end.
+# peer has too. Each row of a peer that is not ok is named at the end. With -v best=1 only
+# the fastest of each shape's peers.
 
 value("mode") != "" && value("mode") != "cold" { next }
 
@@ -52,11 +53,11 @@ function least(id, us) { if (!(id in low) || us < low[id]) low[id] = us }
 
 function most(id, us) { if (!(id in high) || us > high[id]) high[id] = us }
 
-function fastest(shape,    i, best) {
-    best = owns[shape, 1]
+function fastest(shape,    i, own) {
+    own = owns[shape, 1]
     for (i = 2; i <= own_count[shape]; i++)
-        if (median(owns[shape, i]) < median(best)) best = owns[shape, i]
-    return best
+        if (median(owns[shape, i]) < median(own)) own = owns[shape, i]
+    return own
 }
 
 # The value behind NAME= in the shape.
@@ -69,6 +70,12 @@ function of_shape(shape, wanted,    n, i, list, pair) {
     return 0
 }
 
+function is_fastest_peer(shape, other,    i) {
+    for (i = 1; i <= peer_count[shape]; i++)
+        if (median(peers[shape, i]) < median(other)) return 0
+    return 1
+}
+
 function ms(id) { return median(id) / 1000 }
 
 function print_shape(shape,    i, own, other, word, tokens) {
@@ -77,6 +84,7 @@ function print_shape(shape,    i, own, other, word, tokens) {
     split(shape, word, " ")
     for (i = 1; i <= peer_count[shape]; i++) {
         other = peers[shape, i]
+        if (best && !is_fastest_peer(shape, other)) continue
         printf "| `%s` | %s | %s t=%s | %s %.3f | %s %.3f | %.0f | %.0f | %.3f (%.3f to %.3f) |\n", \
             word[1], word[2], of_shape(shape, "size"), of_shape(shape, "t"), name[own], ms(own), \
             name[other], ms(other), tokens / ms(own) * 1000, tokens / ms(other) * 1000, \
@@ -91,6 +99,6 @@ END {
     print "|---|---|---|---:|---:|---:|---:|---|"
     for (i = 1; i <= shape_count; i++)
         if (own_count[shapes[i]] > 0) print_shape(shapes[i])
-    if (troubles > 0) print "\nNot ok:\n"
-    for (i = 1; i <= troubles; i++) print "- " trouble[i]
+    if (troubles > 0 && !best) print "\nNot ok:\n"
+    for (i = 1; !best && i <= troubles; i++) print "- " trouble[i]
 }
