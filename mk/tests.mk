@@ -1,9 +1,9 @@
 # Tests that need no GPU: `make test`. The ones that need one are in gpu-tests.mk.
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
-KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint cpu embedding ffn habits loader loss loss_scale model norm \
-  optimizer part pool rope safetensors simd train
-KERNEL_TESTS += collective
+KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint \
+  collective cpu embedding ffn habits loader loss loss_scale model \
+  norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
@@ -51,10 +51,16 @@ $(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/suites/test_moved_rows.c $(
 	  '-DSHAPE="$(SHAPE_$*)"' -pthread -o $@ $< $(wildcard suites/$*_*.c) \
 	  suites/part_check.c suites/part_check_heads.c build/cpu/libkernels.a -lcmocka -ldl -lm
 
-# The tests link the CPU's kernels also when the backend is CUDA.
+# The tests take the CPU's kernels and programs also when the backend is CUDA: all from one
+# make, since two at a time would write the same objects.
+CPU_HALF := build/cpu/libkernels.a build/cpu/collective build/cpu/scaling
 ifneq ($(BACKEND),cpu)
-build/cpu/libkernels.a: FORCE
-	$(MAKE) BACKEND=cpu $@
+.PHONY: cpu-half
+cpu-half:
+	$(MAKE) BACKEND=cpu $(CPU_HALF)
+
+$(CPU_HALF): cpu-half
+	@:
 endif
 
 $(HEADER_TESTS:%=$(TESTS)/test_%): $(TESTS)/test_%: tests/header/test_%.c $(TESTS)/host
@@ -150,11 +156,6 @@ $(TESTS)/libbad_mpi.so: tests/fixtures/bad_mpi.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(MPI_COMPILE) -fPIC -shared -o $@ $< $(MPI_LINK) -ldl
 
-ifneq ($(BACKEND),cpu)
-build/cpu/collective build/cpu/scaling: FORCE
-	$(MAKE) BACKEND=cpu $@
-endif
-
 # The header's CUDA half, on a substitute for the CUDA runtime.
 FAKE_CUDA_SOURCES := $(wildcard tests/fake_cuda/*.c)
 FAKE_CUDA := -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda $(FAKE_CUDA_SOURCES)
@@ -244,10 +245,10 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 	@mkdir -p $(@D)
 	$(CC) -O1 -I. -o $@ $< -lm
 
-TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) \
-  $(COMPARE_TESTS) \
-  $(COMPARE) $(RACE_PROGRAMS) $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective build/cpu/scaling $(BAD_MPI)
-TEST_NEEDS += $(COLLECTIVE_CUDA) $(SCALING_CUDA)
+TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) \
+  $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) \
+  $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective build/cpu/scaling \
+  $(BAD_MPI) $(COLLECTIVE_CUDA) $(SCALING_CUDA)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
