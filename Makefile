@@ -134,7 +134,7 @@ COMPARE := build/gpubench-compare
   install uninstall dist test-emulated test-truth check-kernels memory-model watch gpu-tests arch-matrix planted fuzz faults mutants peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format peers-model study-warmup \
   $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
-  $(foreach task,compile program,$(task)-all $(SUITES:%=$(task)-%)) FORCE
+  compile-all program-all $(foreach task,compile alone program,$(SUITES:%=$(task)-%)) FORCE
 
 all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the compare tool
 
@@ -223,8 +223,13 @@ FLEET_SECONDS ?= 3600
 ALL_DEVICES = $(if $(filter cuda,$(BACKEND)),$(if $(findstring --device,$(ARGS)),,--device all))
 
 # What a suite's program is linked with beside its own object.
-SUITE_LINKS = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel peaks) \
-  $(BUILD)/libkernels.a
+SUITE_SHARED = $(patsubst %,$(BUILD)/suites/%.o,suite gpubench once parallel peaks)
+SUITE_LINKS = $(SUITE_SHARED) $(BUILD)/libkernels.a
+# The first look at the project is at attention on the CPU: compiling what only others call
+# would be a good part of its time.
+FIRST_LOOK := attention ceilings common linear
+FIRST_LOOK_OBJECTS = $(filter $(FIRST_LOOK:%=$(BUILD)/kernels/%/%),$(OBJECTS))
+SUITE_NEEDS = $(if $(filter attention-cpu,$(1)-$(BACKEND)),$(SUITE_SHARED) $(FIRST_LOOK_OBJECTS),$(SUITE_LINKS))
 # The other files of a suite are named by the suite, an underscore, and what is in them.
 # Suites whose parts are checked one by one share what checks them.
 SUITE_PARTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard suites/$(1)_*.c) \
@@ -236,12 +241,15 @@ SUITE_LIBRARIES = $(if $(filter collective scaling,$(1)),$(MPI_LINK))
 
 define SUITE_RULES
 compile-$(1):
+	$$(COMPILE) program-$(1) $(COMPARE)
+
+alone-$(1):
 	$$(COMPILE) program-$(1)
 
-program-$(1): $(BUILD)/$(1) $(COMPARE)
+program-$(1): $(BUILD)/$(1)
 	@:
 
-suite-$(1): compile-$(1)
+suite-$(1): alone-$(1)
 	@mkdir -p results
 	$(LAUNCH) $(BUILD)/$(1) --csv results/$(1).csv --runs $(SUITE_RUNS) $(ARGS)
 	$(foreach table,$(wildcard scripts/tables/$(1)_*.awk),@[ ! -e results/$(1).csv ] || \
@@ -267,7 +275,7 @@ race-$(1): compile-$(1)
 	$$(RACE_ENVIRONMENT) \
 	  sh scripts/race.sh $(BUILD)/$(1) $(1) $(if $(REV),--rev '$(REV)') -- $(ARGS)
 
-$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(SUITE_LINKS)
+$(BUILD)/$(1): $(BUILD)/suites/$(1).o $(call SUITE_PARTS,$(1)) $(call SUITE_NEEDS,$(1))
 	$$(LINK) $(call SUITE_LIBRARIES,$(1))
 endef
 $(foreach s,$(SUITES),$(eval $(call SUITE_RULES,$(s))))

@@ -898,10 +898,14 @@ __attribute__((noinline)) static int gpb_run_often(int (*run)(void *, gpubench_s
 
 /* ==== numbers and text ==================================================== */
 
+/* Without a clock nothing can be measured, and no wait ends. */
 static double gpb_now_s(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
+        perror("gpubench: clock_gettime");
+        exit(2);
+    }
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -3253,10 +3257,10 @@ static const gpb_backend gpb_host_backend = {
     gpb_host_end, gpb_host_alive, gpb_host_error_name, gpb_host_error_string,
     gpb_host_read_state, gpb_host_measure_energy,
     gpb_host_takes, gpb_host_is_oom, gpb_calibrate_call,
-    9,    /* calibration_samples: each takes 5 ms */
-    0.25, /* max_time_s */
-    1,    /* warmup */
-    0,    /* most_batch */
+    9,   /* calibration_samples: each takes 5 ms */
+    0.1, /* max_time_s: fifty cases are over in some six seconds */
+    1,   /* warmup */
+    0,   /* most_batch */
     0, 0, 1 /* neither is_patient nor owns_memory; runs_on_host */};
 
 #if GPUBENCH_CUDA
@@ -3334,8 +3338,8 @@ static gpb_cuda *gpb_cuda_of(const gpubench *bench)
 static void CUDART_CB gpb_gate_wait(void *argument)
 {
     gpb_gate *gate = (gpb_gate *)argument;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    struct timespec until = {0, 0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* without a clock the gate opens at once */
     until.tv_nsec += (long)(GPB_GATE_TIMEOUT_S * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
@@ -3862,8 +3866,8 @@ static int gpb_cuda_wait(gpubench *bench, cudaEvent_t event)
     struct timespec pause = {0, 20000};
     gpb_keep_watch(bench, start);
     for (;;) {
+        double waited = gpb_now_s() - start; /* before: the process may be stopped behind it */
         cudaError_t code = cudaEventQuery(event);
-        double waited = gpb_now_s() - start;
         if (code != cudaErrorNotReady)
             return (int)code;
         if (waited > bench->settings.timeout_s) {
@@ -4701,9 +4705,11 @@ static int gpb_write_all(int file, const char *text, size_t bytes)
     return 0;
 }
 
-/* The descriptor that --csv names, or -1: it is a path. What standard output is
- * already is written as it stands, because replacing a log that the shell
- * appends to would destroy it. */
+enum { GPB_NO_STREAM = -1, GPB_UNKNOWN_STREAM = -2 };
+
+/* The descriptor that --csv names, GPB_NO_STREAM: it is a path, or GPB_UNKNOWN_STREAM with
+ * errno. What standard output is already is written as it stands, because replacing a log
+ * that the shell appends to would destroy it. */
 static int gpb_csv_stream(const char *csv)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -4718,23 +4724,28 @@ static int gpb_csv_stream(const char *csv)
         if (!strncmp(csv, folders[i], strlen(folders[i])) &&
             gpubench_parse_count(csv + strlen(folders[i]), &number) == 0 && number <= INT_MAX)
             return (int)number;
-    if (stat(csv, &named) == 0 && fstat(STDOUT_FILENO, &output) == 0 &&
-        named.st_dev == output.st_dev && named.st_ino == output.st_ino)
-        return STDOUT_FILENO;
-    return -1;
+    if (stat(csv, &named) != 0)
+        return errno == ENOENT ? GPB_NO_STREAM : GPB_UNKNOWN_STREAM;
+    if (fstat(STDOUT_FILENO, &output) != 0) /* it may be closed */
+        return errno == EBADF ? GPB_NO_STREAM : GPB_UNKNOWN_STREAM;
+    return named.st_dev == output.st_dev && named.st_ino == output.st_ino ? STDOUT_FILENO
+                                                                          : GPB_NO_STREAM;
 }
 
 /* What --csv names, links followed, and whether another file can take its
  * place: a device or a pipe has to be written itself, and a link that leads
- * nowhere is refused. */
-static int gpb_resolve_csv(const gpubench *bench, char *path, size_t capacity)
+ * nowhere is refused. -1 with errno: the system does not tell, and to guess
+ * could cost what is there. */
+static int gpb_resolve_csv(const gpubench *bench, char path[PATH_MAX])
 {
     const char *csv = bench->settings.csv;
-    char real[PATH_MAX];
     struct stat found, link;
-    int exists = stat(csv, &found) == 0, regular = exists && S_ISREG(found.st_mode);
-    snprintf(path, capacity, "%s", regular && realpath(csv, real) ? real : csv);
-    return regular || (!exists && lstat(csv, &link) != 0);
+    snprintf(path, PATH_MAX, "%s", csv);
+    if (stat(csv, &found) != 0)
+        return errno != ENOENT ? -1 : lstat(csv, &link) != 0;
+    if (!S_ISREG(found.st_mode))
+        return 0;
+    return realpath(csv, path) ? 1 : -1;
 }
 
 static int gpb_stream_is_open(int stream)
@@ -4746,28 +4757,41 @@ static int gpb_stream_is_open(int stream)
     return 0;
 }
 
+/* -1 with errno: no file can take the path's place. */
+static int gpb_try_replacing(const char *path)
+{
+    char temporary[PATH_MAX + 32];
+    int file;
+    if (access(path, W_OK) != 0 && errno != ENOENT)
+        return -1;
+    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file < 0)
+        return -1;
+    close(file);
+    unlink(temporary);
+    return 0;
+}
+
 /* Could the result be written? Found out before an hour of measuring. */
 static void gpb_try_path(gpubench *bench)
 {
     const char *csv = bench->settings.csv;
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    char path[PATH_MAX];
     struct stat found;
-    int code, file;
+    int code, stream, replaceable;
     if (!csv)
         return;
-    errno = EISDIR;
-    if (gpb_csv_stream(csv) >= 0) {
-        code = !gpb_stream_is_open(gpb_csv_stream(csv));
-    } else if (gpb_resolve_csv(bench, path, sizeof path)) {
-        snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
-        code = access(path, W_OK) != 0 && errno != ENOENT;
-        file = code ? -1 : open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        code = file < 0;
-        if (file >= 0) {
-            close(file);
-            unlink(temporary);
-        }
+    stream = gpb_csv_stream(csv);
+    replaceable = stream == GPB_NO_STREAM ? gpb_resolve_csv(bench, path) : 0;
+    if (stream >= 0) {
+        code = !gpb_stream_is_open(stream);
+    } else if (stream == GPB_UNKNOWN_STREAM || replaceable < 0) {
+        code = -1;
+    } else if (replaceable) {
+        code = gpb_try_replacing(path);
     } else { /* opening a pipe would tell its reader that all is over */
+        errno = EISDIR;
         code = stat(path, &found) != 0 || S_ISDIR(found.st_mode) || access(path, W_OK) != 0;
     }
     if (code != 0 || !*csv)
@@ -4781,7 +4805,7 @@ static int gpb_lock_old(const char *path)
 {
     struct stat named, opened;
     for (;;) {
-        int file = gpb_keep_descriptor(open(path, O_WRONLY));
+        int error, file = gpb_keep_descriptor(open(path, O_WRONLY));
         if (file < 0)
             return -1;
         if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -4789,10 +4813,16 @@ static int gpb_lock_old(const char *path)
             errno = EBUSY;
             return -1;
         }
+        errno = 0;
         if (stat(path, &named) == 0 && fstat(file, &opened) == 0 &&
             named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
             return file; /* and it was not replaced in between */
+        error = errno;
         close(file);
+        if (error != 0 && error != ENOENT) {
+            errno = error;
+            return -1;
+        }
     }
 }
 
@@ -4830,7 +4860,7 @@ static void gpb_watch_journal(gpubench *bench)
 static int gpb_create_journal(gpubench *bench, const char *path)
 {
     gpb_journal *journal = &bench->journal;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
+    int made, file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
     if (file < 0 && errno != EEXIST)
         return -1;
     if (file < 0) {
@@ -4839,11 +4869,16 @@ static int gpb_create_journal(gpubench *bench, const char *path)
             return -1;
         file = gpb_create_partial(bench, path);
     }
+    made = file >= 0;
     file = gpb_keep_descriptor(file);
     if (file >= 0) {
         (void)flock(file, LOCK_EX | LOCK_NB);
         free(journal->path);
         journal->path = gpb_duplicate(path);
+    } else if (made) {
+        int reason = errno;
+        unlink(journal->partial ? journal->partial : path);
+        errno = reason;
     }
     return file;
 }
@@ -4921,11 +4956,12 @@ static int gpb_open_journal(gpubench *bench)
     journal->header_bytes = (off_t)bytes;
     journal->file = gpb_csv_stream(csv);
     journal->is_stream = 1;
-    if (journal->file < 0) {
-        int replaceable = gpb_resolve_csv(bench, path, sizeof path);
-        journal->is_stream = !replaceable;
-        journal->file = replaceable ? gpb_create_journal(bench, path)
-                                    : gpb_keep_descriptor(open(path, O_WRONLY | O_APPEND));
+    if (journal->file == GPB_NO_STREAM) {
+        int replaceable = gpb_resolve_csv(bench, path);
+        journal->is_stream = replaceable == 0;
+        if (replaceable >= 0)
+            journal->file = replaceable ? gpb_create_journal(bench, path)
+                                        : gpb_keep_descriptor(open(path, O_WRONLY | O_APPEND));
     }
     if (journal->file < 0) {
         gpubench_usage_error(bench, "--csv '%s': %s", csv,
@@ -5251,7 +5287,7 @@ static const struct gpb_signal {
     {SIGFPE, 1, "Floating point exception"}, {SIGILL, 1, "Illegal instruction"},
     {SIGABRT, 1, "Aborted"}, {SIGTRAP, 1, "Trace/breakpoint trap"},
     {SIGINT, 0, ""}, {SIGTERM, 0, ""}, {SIGHUP, 0, ""}, {SIGQUIT, 0, ""}, {SIGPIPE, 0, ""},
-    {SIGXCPU, 0, ""}};
+    {SIGXCPU, 0, ""}, {SIGCONT, 0, ""}};
 
 /* What a signal's handler and the end of the process can see. */
 static gpubench *gpb_guarded; /* the handle that is measuring, or NULL */
@@ -5259,6 +5295,7 @@ static gpb_watch gpb_watched;
 static struct gpb_guard {
     pid_t pid; /* a process that a case forks is not guarded */
     volatile sig_atomic_t dying;
+    volatile sig_atomic_t continued; /* how often the process was, after it was stopped */
     int taken[GPB_COUNT_OF(gpb_signals)];
     int own_stack;
     char *stack;
@@ -5398,14 +5435,34 @@ static void gpb_die_of(int number)
     raise(number); /* comes when the handler returns */
 }
 
+/* The time for which the process was stopped is nobody's: what was executing gets all of
+ * its own again. Async-signal-safe. */
+static void gpb_note_continuing(int guarded)
+{
+    gpb_guard.continued = gpb_guard.continued + 1;
+    if (guarded && gpb_has_alarm() && gpb_watched.live)
+        gpb_set_alarm(1.75 * gpb_guarded->settings.timeout_s);
+}
+
+/* Set for what has ended, or it went off while the process was stopped, which is about to
+ * be noted. Async-signal-safe. */
+static int gpb_is_early_alarm(void)
+{
+    sigset_t pending;
+    return !gpb_watched.live ||
+           (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1);
+}
+
 static void gpb_on_signal(int number)
 {
     gpubench *bench = gpb_guarded;
     int kept = errno, guarded = bench && gpb_guard.pid == getpid();
     size_t i = 0;
-    if (number == SIGALRM && guarded && !gpb_watched.live) {
+    if (number == SIGCONT)
+        gpb_note_continuing(guarded);
+    if (number == SIGCONT || (number == SIGALRM && guarded && gpb_is_early_alarm())) {
         errno = kept;
-        return; /* it was set for what has ended */
+        return;
     }
     while (gpb_signals[i].number != number)
         i++;
@@ -5632,9 +5689,15 @@ static double gpb_take(gpubench *bench, gpb_live *live)
 {
     double us = 0, start = gpb_now_s();
     gpb_watch before = gpb_watch_run(bench, live, start);
-    int code;
+    int code, continued;
     bench->current = live;
-    code = gpb_sample(bench, live, &us);
+    for (;;) {
+        continued = gpb_guard.continued;
+        code = gpb_sample(bench, live, &us);
+        if (code != 0 || continued == gpb_guard.continued)
+            break;
+        start = gpb_now_s(); /* it was stopped, and the clock was not: not believed */
+    }
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
     if (code != 0) {
@@ -5715,13 +5778,14 @@ static double gpb_look_at_state(gpubench *bench, gpb_live *live)
 }
 
 /* The median of one window of warm-up samples: at least 5 and 10 ms, unless
- * that takes over 100 ms. Negative after a failure. */
-static double gpb_warm_up_window(gpubench *bench, gpb_live *live)
+ * that takes over 100 ms, or on the host over longest_s. Negative after a failure. */
+static double gpb_warm_up_window(gpubench *bench, gpb_live *live, double longest_s)
 {
     double window[256], start = gpb_now_s(), elapsed = 0;
     gpubench_statistics statistics;
     size_t count = 0;
-    while (count < GPB_COUNT_OF(window) && elapsed < 0.1 && (count < 5 || elapsed < 0.01)) {
+    longest_s = bench->backend->is_patient || longest_s > 0.1 ? 0.1 : longest_s;
+    while (count < GPB_COUNT_OF(window) && elapsed < longest_s && (count < 5 || elapsed < 0.01)) {
         double us = gpb_take(bench, live);
         if (us < 0)
             return -1;
@@ -5751,7 +5815,7 @@ static void gpb_warm_up(gpubench *bench, gpb_live *live)
     if (cap_s == 0)
         return;
     for (;;) {
-        double median = gpb_warm_up_window(bench, live);
+        double median = gpb_warm_up_window(bench, live, cap_s);
         double clock = gpb_look_at_state(bench, live);
         double drift = median > before ? median - before : before - median;
         double clock_drift = clock > clock_before ? clock - clock_before : clock_before - clock;
@@ -6495,14 +6559,20 @@ static void gpb_prepare_replacement(gpubench *bench, const char *option, const c
     char real[PATH_MAX], name[PATH_MAX + 48], *slash;
     struct stat found;
     int exists = stat(wanted, &found) == 0;
+    if (*wanted && strcmp(wanted, "-") && !exists && errno != ENOENT) {
+        gpubench_usage_error(bench, "%s '%s': %s", option, wanted, strerror(errno));
+        return;
+    }
     if (!*wanted || !strcmp(wanted, "-") || (exists && !S_ISREG(found.st_mode)) ||
         (!exists && lstat(wanted, &found) == 0)) {
         gpubench_usage_error(bench, "%s '%s': wants a file", option, wanted);
         return;
     }
     snprintf(real, sizeof real, "%s", wanted);
-    if (exists && !realpath(wanted, real))
-        snprintf(real, sizeof real, "%s", wanted);
+    if (exists && !realpath(wanted, real)) {
+        gpubench_usage_error(bench, "%s '%s': %s", option, wanted, strerror(errno));
+        return;
+    }
     *path = gpb_duplicate(real);
     snprintf(name, sizeof name, "%s.%ld.%s.tmp", real,
              (long)(bench->is_child ? getppid() : getpid()), ending);
@@ -6552,13 +6622,15 @@ static void gpb_keep_samples(gpubench *bench, const gpb_live *live,
 /* Called once, by the process that writes the table. -1 after a message. */
 static int gpb_finish_samples(gpubench *bench)
 {
-    int code = bench->samples_lost;
-    if (code == 0 && bench->samples_temporary && access(bench->samples_temporary, F_OK) == 0 &&
-        rename(bench->samples_temporary, bench->samples_path) != 0) {
+    const char *temporary = bench->samples_temporary;
+    if (temporary && !bench->samples_lost && rename(temporary, bench->samples_path) != 0 &&
+        errno != ENOENT) { /* of no case there are samples */
         gpb_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
-        code = 1;
+        bench->samples_lost = 1;
     }
-    return code ? -1 : 0;
+    if (temporary && bench->samples_lost && access(temporary, F_OK) == 0)
+        gpb_message(bench, "the samples so far are in %s", temporary);
+    return bench->samples_lost ? -1 : 0;
 }
 
 /* ==== the rows as JSON ==================================================== */
@@ -8253,7 +8325,9 @@ static void gpb_import_rows(gpubench *bench)
     size_t bytes = 0;
     char *text;
     FILE *file;
-    if (fstat(bench->rows_file, &about) == 0 && about.st_size > GPB_SLOT_BYTES)
+    if (fstat(bench->rows_file, &about) != 0)
+        gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
+    else if (about.st_size > GPB_SLOT_BYTES)
         bytes = (size_t)about.st_size - GPB_SLOT_BYTES;
     if (bytes == 0)
         return;
@@ -8362,9 +8436,25 @@ static void gpb_become_run(const gpubench *bench, pid_t parent)
     _exit(2);
 }
 
+/* Whoever started this process may have ignored SIGCHLD, and then nobody is told how a
+ * child ended. Gives what is to be put back. */
+static struct sigaction gpb_ask_for_children(void)
+{
+    struct sigaction before, asking;
+    memset(&asking, 0, sizeof asking);
+    asking.sa_handler = SIG_DFL;
+    if (sigaction(SIGCHLD, NULL, &before) != 0)
+        return asking;
+    if ((!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) ||
+        (before.sa_flags & SA_NOCLDWAIT))
+        sigaction(SIGCHLD, &asking, NULL);
+    return before;
+}
+
 /* A process for the run; its status as waitpid gives it, or -1 after a message. */
 static int gpb_wait_for_run(gpubench *bench, uint64_t run)
 {
+    struct sigaction of_children = gpb_ask_for_children();
     sigset_t all, before;
     int status = 0;
     pid_t parent = getpid(), child;
@@ -8378,12 +8468,17 @@ static int gpb_wait_for_run(gpubench *bench, uint64_t run)
         gpb_become_run(bench, parent);
     gpb_child = child;
     sigprocmask(SIG_SETMASK, &before, NULL);
-    while (child > 0 && waitpid(child, &status, 0) != child && errno == EINTR)
-        continue;
-    gpb_child = 0;
     if (child < 0)
         gpb_message(bench, "cannot start run %llu: %s", (unsigned long long)run,
                     strerror(errno));
+    while (child > 0 && waitpid(child, &status, 0) != child)
+        if (errno != EINTR) {
+            gpb_message(bench, "run %llu: how it ended cannot be known: %s",
+                        (unsigned long long)run, strerror(errno));
+            child = -1;
+        }
+    sigaction(SIGCHLD, &of_children, NULL);
+    gpb_child = 0;
     return child < 0 ? -1 : status;
 }
 
@@ -8483,8 +8578,11 @@ static int gpb_report(gpubench *bench)
 {
     FILE *table = gpb_rows_fill_stdout(bench) ? stderr : stdout;
     int lost = bench->journal.error != 0;
-    if (bench->row_count == 0)
-        return 2; /* said before; an empty file would replace a good one */
+    if (bench->row_count == 0) { /* said before; an empty file would replace a good one */
+        if (bench->journal.error)
+            gpb_tell_journal_error(bench); /* it may hold rows that cannot be read back */
+        return 2;
+    }
     gpb_clear_progress();
     if (!bench->settings.quiet) {
         gpb_print_table(bench, table);
@@ -8586,7 +8684,7 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
     {"--min-samples", "N", "samples of a case at least (default 30)"},
     {"--max-samples", "N", "samples of a case at most (default 100000)"},
-    {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.25 on the CPU)"},
+    {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.1 on the CPU)"},
     {"--warmup", "N", "warm-up executions at least (default 5; 1 on the CPU)"},
     {"--streams", "N", "of a GPU that samples take turns on, 1 to 28 (default 28)"},
     {"--runs", "N", "repeat in N fresh processes (default 1)"},
@@ -9473,13 +9571,21 @@ static void gpb_name_campaign(gpubench *bench)
         strftime(bench->campaign, sizeof bench->campaign, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
 }
 
+/* The last place of the text that is a part of it; its end if there is none. */
+static char *gpb_find_last(char *text, const char *part)
+{
+    char *found = text + strlen(text), *next = strstr(text, part);
+    for (; next; next = strstr(next + 1, part))
+        found = next;
+    return found;
+}
+
 /* What an earlier process of this program left for this handle: files that
  * are open already, and how they are called. */
 static void gpb_take_over(gpubench *bench, const char *rows)
 {
     const char *partial = getenv(GPB_ENV_JOURNAL);
     gpb_journal *journal = &bench->journal;
-    char path[PATH_MAX];
     unsigned ordinal;
     int files[4], error;
     if (sscanf(rows, "%u %d %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3],
@@ -9499,9 +9605,10 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     if (journal->old >= 0)
         (void)fcntl(journal->old, F_SETFD, FD_CLOEXEC);
     if (bench->settings.csv && !bench->is_child && !journal->is_stream && journal->file >= 0) {
-        (void)gpb_resolve_csv(bench, path, sizeof path);
-        journal->path = gpb_duplicate(path);
+        journal->path = gpb_duplicate(partial ? partial : bench->settings.csv);
         journal->partial = partial ? gpb_duplicate(partial) : NULL;
+        if (partial) /* of a link it is the target that is replaced, as its name says */
+            *gpb_find_last(journal->path, ".partial") = '\0';
         gpb_watch_journal(bench);
     }
     gpb_import_rows(bench);

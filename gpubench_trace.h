@@ -14,10 +14,11 @@
  *
  * When everything has been timed, each case is executed again and watched, in the mode
  * of its row (cold if it was timed cold) with caches and clocks as they were then: up to
- * nine times, of which the one is told of whose work took the median time. On a GPU by CUPTI's activity records, where the toolkit's headers were
- * there when this was compiled and its library is found at run time (by dlopen: a
- * program without the option needs neither). On the CPU by the host's clock: the
- * run, and the ranges that it names by gpubench_range_begin.
+ * nine times, of which the one is told of whose work took the median time. On a GPU by
+ * CUPTI's activity records, where the toolkit's headers were there when this was compiled
+ * and its library is found at run time (by dlopen: a program without the option needs
+ * neither). On the CPU by the host's clock: the run, and the ranges that it names by
+ * gpubench_range_begin.
  *
  * Times of kernels are the device's own, from the first block's start to the last
  * one's end: without what a launch costs, which a case's time has.
@@ -173,7 +174,10 @@ static struct {
 static uint64_t gpt_now_ns(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) { /* no time that is told would be true */
+        perror("gpubench_trace: clock_gettime");
+        exit(2);
+    }
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -1868,43 +1872,65 @@ static void gpt_complain(const char *option, const char *path, const char *why)
             why);
 }
 
-/* Where a file gathers until it is whole. */
-static void gpt_partial(char *text, size_t bytes, const char *path)
+/* Where each file gathers until it is whole; empty: it is, or there is none. */
+enum { GPT_TABLE_FILE, GPT_MEMORY_FILE, GPT_TRACE_FILE, GPT_FILES };
+
+static struct {
+    char path[4200];
+    pid_t made_by; /* a process that it forks removes nothing */
+} gpt_partial[GPT_FILES];
+
+/* A process that ends before they are whole leaves nothing of them. */
+static void gpt_remove_partial_files(void)
 {
-    snprintf(text, bytes, "%s.partial", path);
+    size_t i;
+    for (i = 0; i < GPT_FILES; i++) {
+        if (gpt_partial[i].path[0] && gpt_partial[i].made_by == getpid())
+            (void)unlink(gpt_partial[i].path);
+        gpt_partial[i].path[0] = '\0';
+    }
 }
 
 /* *file stays NULL without the option. 0, or 2 after a message. */
-static int gpt_open_file(const gpubench *bench, const char *option, FILE **file)
+static int gpt_open_file(const gpubench *bench, const char *option, int which, FILE **file)
 {
+    static int is_watched;
     const char *path = gpubench_given(bench, option);
-    char partial[4200];
+    char *partial = gpt_partial[which].path;
     if (!path)
         return 0;
-    gpt_partial(partial, sizeof partial, path);
+    snprintf(partial, sizeof gpt_partial[which].path, "%s.partial", path);
     *file = fopen(partial, "w");
-    if (!*file)
+    if (!*file) {
         gpt_complain(option, path, strerror(errno));
-    return *file ? 0 : 2;
+        *partial = '\0';
+        return 2;
+    }
+    gpt_partial[which].made_by = getpid();
+    if (!is_watched)
+        is_watched = atexit(gpt_remove_partial_files) == 0;
+    return 0;
 }
 
 /* Of no case there is nothing to tell: a file that was there before stays. */
-static int gpt_close_file(const gpubench *bench, const char *option, FILE **file)
+static int gpt_close_file(const gpubench *bench, const char *option, int which, FILE **file)
 {
     const char *path = gpubench_given(bench, option);
-    char partial[4200];
+    char *partial = gpt_partial[which].path;
     int failed;
     if (!*file)
         return 0;
     failed = ferror(*file);
     failed |= fclose(*file) != 0;
     *file = NULL;
-    gpt_partial(partial, sizeof partial, path);
-    if (!failed && gpt.cases > 0 && rename(partial, path) == 0)
+    if (!failed && gpt.cases > 0 && rename(partial, path) == 0) {
+        *partial = '\0';
         return 0;
+    }
     if (failed || gpt.cases > 0)
         gpt_complain(option, path, strerror(errno));
     (void)unlink(partial);
+    *partial = '\0';
     return 2;
 }
 
@@ -1934,9 +1960,9 @@ static int gpt_open(gpubench *bench)
     gpt.cases = 0;
     gpt.table = gpubench_given(bench, "--kernels") ? stdout : NULL;
     gpt.memory = gpubench_given(bench, "--memory") ? stdout : NULL;
-    if (gpt_open_file(bench, "--kernels-csv", &gpt.csv) != 0 ||
-        gpt_open_file(bench, "--memory-csv", &gpt.memory_csv) != 0 ||
-        gpt_open_file(bench, "--trace", &gpt.trace) != 0)
+    if (gpt_open_file(bench, "--kernels-csv", GPT_TABLE_FILE, &gpt.csv) != 0 ||
+        gpt_open_file(bench, "--memory-csv", GPT_MEMORY_FILE, &gpt.memory_csv) != 0 ||
+        gpt_open_file(bench, "--trace", GPT_TRACE_FILE, &gpt.trace) != 0)
         return 2;
     if (gpt.csv)
         gpt_write_csv_header();
@@ -2074,11 +2100,11 @@ static int gpt_close(gpubench *bench)
     int worst = 0;
     if (gpt.trace)
         gpt_end_timeline(bench);
-    if (gpt_close_file(bench, "--kernels-csv", &gpt.csv) != 0)
+    if (gpt_close_file(bench, "--kernels-csv", GPT_TABLE_FILE, &gpt.csv) != 0)
         worst = 2;
-    if (gpt_close_file(bench, "--memory-csv", &gpt.memory_csv) != 0)
+    if (gpt_close_file(bench, "--memory-csv", GPT_MEMORY_FILE, &gpt.memory_csv) != 0)
         worst = 2;
-    if (gpt_close_file(bench, "--trace", &gpt.trace) != 0)
+    if (gpt_close_file(bench, "--trace", GPT_TRACE_FILE, &gpt.trace) != 0)
         worst = 2;
     if ((gpt.table || gpt.memory) && fflush(stdout) != 0) {
         gpt_complain(gpt.table ? "--kernels" : "--memory", NULL, strerror(errno));

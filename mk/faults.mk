@@ -33,11 +33,12 @@ $(FAULTS)/gpubench-compare: $(wildcard compare/*.c) $(HOST_FAULTS) $(TEST_HEADER
 FAULT_PLANS := cuda host compare
 FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE)
 SIGNALLED = tests/faults/signals.sh $(FAULTS)/host_program $(COMPARE)
-FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" \
+HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE)
+FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" \
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)
 
 faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, at each use
 	failed=0; for plan in $(FAULT_PLANS); do \
 	  $(FAULTS)/faults $$plan '$(CURDIR)/$(FAULTS)' all || failed=1; \
-	done; $(SIGNALLED) 200 || failed=1; exit $$failed
+	done; $(SIGNALLED) 200 || failed=1; $(HOSTILE) || failed=1; exit $$failed

@@ -71,7 +71,7 @@ CALL(pipe, int, -1, EMFILE, (int *ends), (ends))
 CALL(execve, int, -1, ENOMEM, (const char *path, char *const *arguments, char *const *environment),
      (path, arguments, environment))
 CALL(execv, int, -1, ENOMEM, (const char *path, char *const *arguments), (path, arguments))
-CALL(waitpid, pid_t, -1, EINTR, (pid_t child, int *status, int options), (child, status, options))
+CALL(waitpid, pid_t, -1, ECHILD, (pid_t child, int *status, int options), (child, status, options))
 CALL(pthread_create, int, EAGAIN, EAGAIN,
      (pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument),
      (thread, attributes, function, argument))

@@ -6,6 +6,9 @@
 
 #include "support.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 /* ---- a backend whose samples are given ---- */
 
 static double (*sample_of)(size_t i);
@@ -66,6 +69,43 @@ static double rising(size_t i)
 static double zero(size_t i)
 {
     (void)i;
+    return 0;
+}
+
+/* Stops this process until a child that it leaves behind continues it. */
+static void be_suspended(void)
+{
+    static const struct timespec pause = {0, 50000000};
+    pid_t self = getpid(), child = fork();
+    if (child == 0)
+        for (;;) {
+            nanosleep(&pause, NULL);
+            if (kill(self, SIGCONT) != 0)
+                _exit(0);
+        }
+    assert_true(child > 0);
+    raise(SIGSTOP);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static int may_suspend;
+
+/* The case's fourth sample meets it, and is what a clock says that was not stopped. */
+static double suspended_once(size_t i)
+{
+    if (i != 3 || !may_suspend)
+        return zigzag(i);
+    may_suspend = 0;
+    be_suspended();
+    return 1e6;
+}
+
+static int let_suspend(void *context, gpubench *bench)
+{
+    (void)context;
+    (void)bench;
+    may_suspend = 1;
     return 0;
 }
 
@@ -138,6 +178,23 @@ static void a_sample_that_is_no_number_fails_its_case(void **state)
 }
 
 /* It is below the clock's step, and no time. */
+static void a_suspended_sample_is_not_believed(void **state)
+{
+    gpubench *bench = OPEN_SCRIPTED(suspended_once, "--max-samples", "10", "--min-samples", "10");
+    gpubench_case one = gpubench_case_init("suspended", run_nothing, NULL);
+    struct sigaction action;
+    (void)state;
+    one.setup = let_suspend;
+    gpubench_measure(bench, &one);
+    gpubench_run(bench);
+    assert_false(may_suspend);
+    assert_int_equal(value_of(bench, 0, "samples"), 10);
+    assert_true(value_of(bench, 0, "max_us") == zigzag(7)); /* 10 + 9 / 4 */
+    assert_int_equal(gpubench_close(bench), 0);
+    assert_int_equal(sigaction(SIGCONT, NULL, &action), 0);
+    assert_true(action.sa_handler == SIG_DFL);
+}
+
 static void a_median_of_0_fails(void **state)
 {
     gpubench *bench = OPEN_SCRIPTED(zero, "--max-samples", "6", "--max-time", "0.01");
@@ -279,6 +336,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_a_drift_none_is_told),
         cmocka_unit_test(waves_widen_the_interval),
         cmocka_unit_test(a_sample_that_is_no_number_fails_its_case),
+        cmocka_unit_test(a_suspended_sample_is_not_believed),
         cmocka_unit_test(a_median_of_0_fails),
         cmocka_unit_test(samples_are_written_in_order),
         cmocka_unit_test(samples_of_several_processes),

@@ -105,13 +105,13 @@ EOP
 # ---- what may go wrong
 
 traced --filter '^faulty' --csv before.csv
-env FAULT=fail "$program" --max-time 0.01 --max-samples 3 --csv rows.csv --kernels-csv k.csv \
+env FAULT=fail "$program" --mode hot --max-time 0.01 --max-samples 3 --csv rows.csv --kernels-csv k.csv \
     > out 2> err
 status=$?
 [ $status -eq 1 ] && says 'faulty: not traced: run, watched: .*Input/output error' &&
     [ "$(grep -c ',ok,' rows.csv)" -eq 3 ] && ! grep -q ',faulty,' k.csv && grep -q ',parts,' k.csv
 check $? "a case that fails while it is watched: said, status 1, its row and the others stay"
-env FAULT=crash "$program" --max-time 0.01 --max-samples 3 --csv rows.csv --trace t2.json \
+env FAULT=crash "$program" --mode hot --max-time 0.01 --max-samples 3 --csv rows.csv --trace t2.json \
     > out 2> err
 [ $? -ge 1 ] && [ "$(grep -c ',ok,' rows.csv)" -eq 3 ] && says 'parts'
 check $? "one that crashes then: all rows are there, and the table"

@@ -5,6 +5,7 @@ set -u
 IFS='	' read -r number path line rule text < "$1"
 tree=$1.d
 # No program may take all memory, or write where others are.
+# shellcheck disable=SC3045
 ulimit -v 4000000
 mkdir -p "$tree/$(dirname "$path")" "$tree/tmp"
 export TMPDIR="$tree/tmp"
@@ -34,6 +35,7 @@ case $path in
 esac
 case $path in
 compare/*)
+    # shellcheck disable=SC2010
     others=$(ls build/compare/*.o | grep -v "/main.o$\|/$(basename "$path" .c).o$")
     $CC -o "$tree/gpubench-compare" "$tree/mutant.o" $others build/compare/main.o -lm 2> /dev/null || ends invalid
     ;;

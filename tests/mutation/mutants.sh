@@ -41,7 +41,7 @@ wanted() {
 }
 
 number=0
-while read -r target tests; do
+while read -r target _; do
     number=$((number + 1))
     case $target in '#'*) continue ;; esac
     if wanted "$target" "$@"; then mutants_of $number "$target"; fi

@@ -131,7 +131,7 @@ for suite in loss norm; do
     chmod +x "$work/tree/build/cpu/$suite"
 done
 (cd "$work/tree" &&
-    make -j2 -o compile-loss -o compile-norm BACKEND=cpu suite-loss suite-norm) > "$work/log" 2>&1 &&
+    make -j2 -o alone-loss -o alone-norm BACKEND=cpu suite-loss suite-norm) > "$work/log" 2>&1 &&
     [ ! -e "$work/tree/build/cpu/loss.log" ] && [ ! -e "$work/tree/build/cpu/norm.log" ]
 check $? "two suites are measured one after the other, also with -j2"
 
