@@ -5,7 +5,7 @@ KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings 
   collective cpu embedding ffn habits loader loss loss_scale model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
-SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer
+SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
 HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
   row_files rows samples statistics sweep table verification
@@ -191,8 +191,9 @@ $(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c sui
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
 	  -lcmocka -lstdc++ -lpthread -ldl -lm
 
-# The collective suite's CUDA half on it, with a substitute for NCCL.
+# The CUDA half of the suites of several ranks on it, with a substitute for NCCL.
 COLLECTIVE_CUDA := $(TESTS)/collective_cuda $(TESTS)/libfake_nccl.so
+SCALING_CUDA := $(TESTS)/scaling_cuda $(TESTS)/libfake_nccl.so
 
 $(TESTS)/nccl.o $(TESTS)/nccl_load.o: $(TESTS)/%.o: kernels/collective/%.cu
 	@mkdir -p $(@D)
@@ -203,13 +204,16 @@ $(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_ap
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -Itests/fake_cuda -fPIC -shared -o $@ $<
 
-$(TESTS)/collective_cuda: tests/fixtures/collective_cuda.c $(wildcard suites/collective*.c) suites/launch.c \
-  suites/heartbeat.c suites/worker.c suites/suite.c suites/peaks.c suites/once.c suites/gpubench.c suites/parallel.c \
-  $(FAKE_CUDA_SOURCES) \
+RANKS_SOURCES := tests/fixtures/collective_cuda.c $(wildcard suites/collective_*.c) \
+  $(patsubst %,suites/%.c,launch heartbeat worker suite peaks once gpubench parallel) $(FAKE_CUDA_SOURCES)
+
+$(TESTS)/collective_cuda: suites/collective.c
+$(TESTS)/scaling_cuda: tests/fixtures/scaling_cuda.c $(wildcard suites/scaling*.c)
+$(TESTS)/collective_cuda $(TESTS)/scaling_cuda: $(RANKS_SOURCES) \
   $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
-	  $(filter-out tests/fake_cuda/% %.h,$^) $(MPI_LINK) -lstdc++ -lpthread -ldl -lm
+	  $(filter-out tests/fake_cuda/% %.h %.a,$^) build/cpu/libkernels.a $(MPI_LINK) -lstdc++ -lpthread -ldl -lm
 
 $(TESTS)/test_device: tests/kernels/test_device.cpp
 	@mkdir -p $(@D)
@@ -244,7 +248,7 @@ $(TESTS)/first $(TESTS)/sweep $(TESTS)/options: $(TESTS)/%: examples/%.c gpubenc
 TEST_NEEDS = $(TEST_PROGRAMS) $(CUPTI_TEST) $(TRACED_PROGRAMS) $(FAST_PROGRAMS) \
   $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS) \
   $(BUILD)/norm $(BUILD)/model $(TESTS)/model_weights build/cpu/collective build/cpu/scaling \
-  $(BAD_MPI) $(COLLECTIVE_CUDA)
+  $(BAD_MPI) $(COLLECTIVE_CUDA) $(SCALING_CUDA)
 
 # What PyTorch's model is held against, where there is PyTorch.
 $(TESTS)/model_weights: tests/fixtures/model_weights.c build/cpu/libkernels.a
@@ -267,6 +271,7 @@ test: compile-tests   ## the tests that need no GPU
 	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
 	  "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
 	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
+	  "tests/suites/test_scaling_nccl.sh $(SCALING_CUDA)" \
 	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
 	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
 	  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \

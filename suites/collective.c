@@ -69,7 +69,8 @@ static int verify(void *context, gpubench *bench)
         order.data = COLLECTIVE_RANDOM;
         answer = job_do(&order);
     }
-    return answer.code ? collective_suite_tell(bench, &answer) : gpubench_check(bench, answer.error, 1);
+    return answer.code ? collective_suite_tell(bench, &answer)
+                       : gpubench_check(bench, answer.error, 1);
 }
 
 static void tear_down(void *context)
@@ -145,7 +146,8 @@ int main(int argc, char **argv)
 {
     static const char *const keys[] = {"bytes"};
     int status = collective_suite_open(&all, "collective",
-                                       "'bytes=4096; bytes=1048576' of the whole array", argc, argv);
+                                       "'bytes=4096; bytes=1048576' of the whole array", argc,
+                                       argv);
     if (status != 0) return status;
     if (!suite_for_each_shape(&all.s, keys, 1, queue_given))
         queue_defaults(gpubench_is_cuda(all.s.bench));

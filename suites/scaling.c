@@ -37,9 +37,7 @@ static int set_up(void *context, gpubench *bench)
 {
     const scaling_case *c = context;
     ranks_answer answer;
-    int code = all.library->each || all.library->why_not()
-                   ? collective_suite_begin(&all, bench, c->ranks)
-                   : gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "not by %s yet", all.library->name);
+    int code = collective_suite_begin(&all, bench, c->ranks);
     if (code != 0) return code;
     answer = ask(c, TRAIN_SET_UP, 0);
     if (c->order.work <= TRAIN_STEP_SHARDED)

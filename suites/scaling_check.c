@@ -190,7 +190,7 @@ static void compare(const train_rank *r, ranks_answer *a)
         judge(r, "gradient", distance(wanted.found, wanted.gradients, NULL, r->elements), a);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------- */
 
 static int take_host(int64_t elements)
 {

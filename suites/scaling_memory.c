@@ -137,7 +137,8 @@ static optimizer_tensor part_of(const train_rank *r, int64_t begin, int64_t coun
     int64_t owned = owned_of(&r->order, r->ranks);
     size_t at = (size_t)begin * kernel_dtype_bytes(r->stored);
     optimizer_tensor t = {.count = count, .parameter = (char *)r->values + at,
-                          .gradient = (char *)r->gradients + at, .first = state, .second = state + owned};
+                          .gradient = (char *)r->gradients + at, .first = state,
+                          .second = state + owned};
     if (r->stored != KERNEL_F32) t.master = state + 2 * owned;
     return t;
 }

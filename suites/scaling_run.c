@@ -111,7 +111,7 @@ static int update_part(train_rank *r, kernel_stream stream)
     return code ? code : join(r);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------- */
 
 static int run_step(train_rank *r, kernel_stream stream)
 {
@@ -122,7 +122,8 @@ static int run_step(train_rank *r, kernel_stream stream)
 
 static int run_sharded(train_rank *r, kernel_stream stream)
 {
-    char *part = (char *)r->gradients + (size_t)(r->rank * r->shard) * kernel_dtype_bytes(r->stored);
+    const size_t at = (size_t)(r->rank * r->shard) * kernel_dtype_bytes(r->stored);
+    char *part = (char *)r->gradients + at;
     int code = run_pass(r, &r->whole, 0, stream);
     if (code == 0)
         code = start(r, COLLECTIVE_REDUCE_SCATTER, r->stored, r->shard, r->gradients, part);

@@ -91,7 +91,8 @@ static void set_up(ranks_here *r, const train_order *order, ranks_answer *a)
         return;
     }
     set = free_set();
-    if (set) *set = (train_set){order->set, 1, r, calloc((size_t)r->ranks.count, sizeof *set->ranks)};
+    if (set)
+        *set = (train_set){order->set, 1, r, calloc((size_t)r->ranks.count, sizeof *set->ranks)};
     if (!set || !set->ranks) {
         a->code = GPUBENCH_OOM;
         if (set) set->users = 0;
@@ -140,6 +141,9 @@ void train_task(ranks_here *r, const job_order *order, ranks_answer *a)
         if (set && --set->users == 0) drop_set(set);
     } else if (set)
         execute(set, &t, a);
-    else
-        a->code = GPUBENCH_FAILED;
+    else {
+        a->code = GPUBENCH_SKIPPED;
+        snprintf(a->message, sizeof a->message,
+                 "its memory went with the communicators when a case beside it failed");
+    }
 }

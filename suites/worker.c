@@ -1,7 +1,9 @@
 /*
  * worker.c - a thread for what may hang: see worker.h.
  */
+#ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700
+#endif
 #include "worker.h"
 
 #include <signal.h>
@@ -14,7 +16,7 @@ static struct {
     int (*task)(void *context);
     void *context;
     int busy, ended, result;
-} worker = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *work(void *unused)
 {
@@ -48,8 +50,22 @@ int worker_create(pthread_t *thread, void *(*function)(void *context))
     return code;
 }
 
+/* Waits go by the clock that nobody sets: one that is set back would lengthen them. */
+static int create_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int code = pthread_condattr_init(&attributes);
+    if (code != 0) return code;
+    code = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (code == 0) code = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return code;
+}
+
 int worker_open(void)
 {
+    int code = create_condition(&worker.changed);
+    if (code != 0) return code;
     worker.ended = 0;
     return worker_create(&worker.thread, work);
 }
@@ -58,7 +74,7 @@ int worker_wait(double seconds)
 {
     struct timespec until;
     int result = WORKER_LATE, waited = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)seconds;
     until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -89,4 +105,5 @@ void worker_close(void)
     pthread_cond_broadcast(&worker.changed);
     pthread_mutex_unlock(&worker.lock);
     pthread_join(worker.thread, NULL);
+    pthread_cond_destroy(&worker.changed);
 }

@@ -13,17 +13,20 @@
 
 #include <ctime>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <system_error>
+#include <thread>
 
 namespace {
 
 struct rank_state {
     int device;
     nccl_communicator communicator;
-    cudaStream_t stream;
-    cudaEvent_t start, stop;
+    cudaStream_t stream, beside; /* beside: operations that started and were not joined */
+    cudaEvent_t start, stop, handed_on;
     cudaGraphExec_t graph;
 };
 
@@ -82,6 +85,7 @@ const char *version_text()
 
 void drop_graphs(nccl_state *s)
 {
+    if (!s->graph_memory) return;
     for (int i = 0; i < s->ranks.count; i++) {
         if (s->each[i].graph) (void)cudaGraphExecDestroy(s->each[i].graph);
         s->each[i].graph = nullptr;
@@ -99,6 +103,8 @@ void close_nccl(void *state)
         if (r.communicator && !s->aborted) (void)s->api->CommDestroy(r.communicator);
         if (r.start) (void)cudaEventDestroy(r.start);
         if (r.stop) (void)cudaEventDestroy(r.stop);
+        if (r.handed_on) (void)cudaEventDestroy(r.handed_on);
+        if (r.beside) (void)cudaStreamDestroy(r.beside);
         if (r.stream) (void)cudaStreamDestroy(r.stream);
     }
     delete[] s->each;
@@ -122,6 +128,12 @@ int take_device(nccl_state *s, int i, const failure &failed)
     if (code == 0)
         code = failed(rank, "a stream",
                       cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+    if (code == 0)
+        code = failed(rank, "a stream",
+                      cudaStreamCreateWithFlags(&r.beside, cudaStreamNonBlocking));
+    if (code == 0)
+        code = failed(rank, "an event",
+                      cudaEventCreateWithFlags(&r.handed_on, cudaEventDisableTiming));
     if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.start));
     if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.stop));
     return code;
@@ -418,13 +430,152 @@ int execute(void *state, const collective_shape *shape, collective_buffers *buff
     return code;
 }
 
+/* ---- beside other work ------------------------------------------------------------------ */
+
+/* What comes on `to` waits for what `from` has so far. */
+int hand_on(const rank_state &r, cudaStream_t from, cudaStream_t to)
+{
+    int code = cudaEventRecord(r.handed_on, from);
+    return code ? code : cudaStreamWaitEvent(to, r.handed_on, 0);
+}
+
+/* By the rank's own thread, which is why there is no group. */
+int start(void *state, int rank, const collective_shape *shape, const collective_buffers *b)
+{
+    nccl_state *s = static_cast<nccl_state *>(state);
+    rank_state r = rank_of(s, rank);
+    int code = hand_on(r, r.stream, r.beside);
+    if (code != 0) return code;
+    r.stream = r.beside;
+    code = enqueue(s->api, shape, b, r, rank);
+    if (code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS) return 0;
+    return kernel_fail("%s: %s", collective_name(shape->operation), s->api->GetErrorString(code));
+}
+
+int join(void *state, int rank)
+{
+    const rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
+    return hand_on(r, r.beside, r.stream);
+}
+
+/* A rank's thread: what it is to do, and what became of it. */
+struct rank_work {
+    nccl_state *state;
+    int (*work)(void *context, int rank, kernel_stream stream);
+    void *context;
+    int rank, code;
+    char message[COLLECTIVE_MESSAGE];
+};
+
+void explain(rank_work *w)
+{
+    const char *text = kernel_error_string(w->code);
+    if (w->code > 0)
+        snprintf(w->message, sizeof w->message, "rank %d: %.150s", w->rank,
+                 text ? text : cudaGetErrorString(static_cast<cudaError_t>(w->code)));
+}
+
+void do_work(rank_work *w)
+{
+    rank_state &r = rank_of(w->state, w->rank);
+    w->code = cudaSetDevice(r.device);
+    if (w->code == 0) w->code = cudaEventRecord(r.start, r.stream);
+    if (w->code == 0) w->code = w->work(w->context, w->rank, r.stream);
+    if (w->code == 0) w->code = cudaEventRecord(r.stop, r.stream);
+    explain(w);
+}
+
+/* Says which threads are still at work, and ends what they may be waiting for. */
+int end_threads(nccl_state *s, const std::atomic<int> *done, char *message)
+{
+    char open[80] = "";
+    for (int i = 0; i < s->ranks.count; i++) {
+        size_t length = strlen(open);
+        if (!done[i].load())
+            snprintf(open + length, sizeof open - length, " %d", s->ranks.first + i);
+    }
+    snprintf(message, COLLECTIVE_MESSAGE, "not done on rank%.60s", open);
+    abort_all(s);
+    return cudaErrorNotReady;
+}
+
+/* A rank whose call failed leaves the others in operations that never end, and so does
+ * *stop: then all communicators are aborted. */
+int await_threads(nccl_state *s, const rank_work *works, const std::atomic<int> *done,
+                  const volatile int *stop, char *message)
+{
+    int finished = 0, code = 0;
+    while (finished < s->ranks.count) {
+        bool give_up = *stop != 0;
+        finished = 0;
+        for (int i = 0; i < s->ranks.count; i++) {
+            if (!done[i].load()) continue;
+            finished++;
+            give_up = give_up || works[i].code > 0;
+        }
+        if (give_up && finished < s->ranks.count && !s->aborted)
+            code = end_threads(s, done, message);
+        std::this_thread::yield();
+    }
+    return code;
+}
+
+int run_threads(nccl_state *s, rank_work *works, const volatile int *stop, char *message)
+{
+    std::thread threads[64];
+    std::atomic<int> done[64] = {};
+    int begun = 0, code = 0;
+    for (; begun < s->ranks.count && code == 0; begun++) {
+        std::atomic<int> *is_done = &done[begun];
+        rank_work *one = &works[begun];
+        try {
+            threads[begun] = std::thread([one, is_done] { do_work(one), is_done->store(1); });
+        } catch (const std::system_error &) {
+            snprintf(message, COLLECTIVE_MESSAGE, "rank %d: no thread", one->rank);
+            one->code = code = KERNEL_ERROR_MEMORY;
+        }
+    }
+    for (int i = code ? begun - 1 : begun; i < s->ranks.count; i++) done[i].store(1);
+    int ended = await_threads(s, works, done, stop, message);
+    for (int i = 0; i < begun; i++)
+        if (threads[i].joinable()) threads[i].join();
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        code = works[i].code;
+        if (code != 0) memcpy(message, works[i].message, sizeof works[i].message);
+    }
+    return code ? code : ended;
+}
+
+int each(void *state, int (*work)(void *context, int rank, kernel_stream stream), void *context,
+         const volatile int *stop, double *us, char *message)
+{
+    nccl_state *s = static_cast<nccl_state *>(state);
+    const failure failed = {message};
+    const bool was_aborted = s->aborted;
+    rank_work *works = new (std::nothrow) rank_work[static_cast<size_t>(s->ranks.count)]();
+    if (!works) return KERNEL_ERROR_MEMORY;
+    for (int i = 0; i < s->ranks.count; i++) {
+        works[i].state = s;
+        works[i].work = work;
+        works[i].context = context;
+        works[i].rank = s->ranks.first + i;
+    }
+    int code = run_threads(s, works, stop, message);
+    delete[] works;
+    if (was_aborted) return code;
+    if (code == 0) code = wait_all(s, stop, failed);
+    if (code == 0) code = longest(s, us, failed);
+    if (code > 0 && !s->aborted) abort_all(s);
+    return code;
+}
+
 } // namespace
 
 extern "C" {
 const collective_library collective_nccl = {
     .name = "nccl", .why_not = why_not, .version = version_text, .open = open_nccl,
     .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute, .has_graphs = 1};
+    .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join};
 
 void collective_nccl_use(const char *path)
 {

@@ -43,4 +43,11 @@ static inline int64_t typed_rows_at_a_time(int64_t width)
     return 1 + (ELEMENTS - 1) / width;
 }
 
+/* Of `threads` those that pay for so many rows: one that sleeps, as behind a flush of the
+ * caches, may begin when another one would have done 200,000 elements. */
+static inline int typed_rows_threads(int threads, int64_t rows, int64_t width)
+{
+    return (double)rows * (double)width < 1 << 18 ? 1 : threads;
+}
+
 #endif

@@ -77,6 +77,7 @@ static int forward_on(int threads, const embedding_forward_args *a)
     int error = embedding_check(s, a->dtype, a->tokens);
     if (error) return error;
     forward_job j = {a, goes_around(a->dtype, s->rows, s->columns)};
+    threads = typed_rows_threads(threads, s->rows, s->columns);
     pool_for(threads, s->rows, typed_rows_at_a_time(s->columns), forward_rows, &j);
     return KERNEL_OK;
 }
@@ -178,6 +179,7 @@ static int backward_on(int threads, const embedding_backward_args *a, void *work
     backward_job j = {.args = a, .order = embedding_order_rows(s, a->tokens, workspace)};
     j.own = (float *)((char *)workspace + embedding_order_bytes(s));
     j.around = goes_around(a->dtype, s->vocabulary, s->columns);
+    threads = typed_rows_threads(threads, s->vocabulary, s->columns);
     pool_for(threads, s->vocabulary, typed_rows_at_a_time(s->columns), token_rows, &j);
     if (s->context > 0)
         pool_for(threads, s->context, typed_rows_at_a_time(s->columns), position_rows, &j);

@@ -105,6 +105,7 @@ static int forward_on(int threads, const norm_forward_args *a, float *workspace)
     if (a->kind == NORM_LAYER)
         j.bias = typed_row(a->bias, a->dtype, 0, width, workspace + width);
     j.around = element_is_f32(a->dtype) && simd_goes_around(result_bytes(&a->shape, a->dtype));
+    threads = typed_rows_threads(threads, a->shape.rows, width);
     pool_for(threads, a->shape.rows, typed_rows_at_a_time(width), forward_rows, &j);
     return KERNEL_OK;
 }
@@ -200,7 +201,7 @@ static int backward_on(int threads, const norm_backward_args *a, float *workspac
     j.weight = typed_row(a->weight, a->dtype, 0, width, workspace);
     j.rows_of_part = (a->shape.rows + parts - 1) / parts;
     j.around = element_is_f32(a->dtype) && simd_goes_around(result_bytes(&a->shape, a->dtype));
-    pool_for(threads, parts, 1, backward_parts, &j);
+    pool_for(typed_rows_threads(threads, a->shape.rows, width), parts, 1, backward_parts, &j);
     for (int64_t part = 1; part < parts; part++)
         simd()->add_scaled(PART_ROWS * width, j.sums, 1, j.sums + part * PART_ROWS * width,
                            j.sums, 0);

@@ -219,12 +219,16 @@ static call *add_call(enum what what, communicator *one, cudaStream_t stream)
 static int add(enum what what, const void *send, void *receive, size_t count, int type,
                communicator *one, cudaStream_t stream)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* ranks may be threads */
+    pthread_mutex_lock(&lock);
     call *c = add_call(what, one, stream);
     c->send = send;
     c->receive = receive;
     c->count = count;
     c->type = type;
-    return depth > 0 ? SUCCESS : end_group();
+    int code = depth > 0 ? SUCCESS : end_group();
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 static int add_transfer(void *memory, size_t count, int type, int peer, int is_send,

@@ -364,7 +364,7 @@ static void check_table(kernel_table table, check_function *check, const embeddi
 static const embedding_shape odd_shapes[] = {
     {1, 1, 1, 0},      {1, 7, 33, 1},   {127, 31, 31, 16},   {129, 1, 5, 128}, {129, 300, 33, 0},
     {33, 10, 1025, 7}, {7, 50, 8, 100}, {1025, 97, 20, 128}, {31, 31, 1, 31},
-    {700, 900, 129, 600}, /* several threads' */
+    {1025, 1030, 257, 600}, /* several threads' */
 };
 
 static void check_odd_shapes(kernel_table table, check_function *check)

@@ -352,7 +352,7 @@ static void test_variants(void **state)
 {
     static const norm_shape shapes[] = {{1, 1},   {127, 31}, {129, 33}, {5, 129},
                                         {1, 127}, {33, 768}, {3, 1025},
-                                        {130, 601}}; /* the last: several threads' */
+                                        {130, 2053}}; /* the last: several threads' */
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
     (void)state;
     for (size_t i = 0; i < 12 * sizeof shapes / sizeof *shapes; i++) {

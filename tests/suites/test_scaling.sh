@@ -64,6 +64,28 @@ LD_PRELOAD=$PWD/$bad BAD_MPI=late measure 2 --filter 'weak replicated f32' --tim
 [ $? -ne 0 ] && grep -q 'training not finished after 1.8 s (--timeout)' "$log" && [ "$(column status)" = failed ]
 check $? "a rank that is late ends the run in time"
 
+# All-reduce 3 us, backward pass 2 us: overlapped in 3.5 us hides 1.5 of 2, in 5.5 us nothing.
+table() { awk -f compare/csv.awk -f compare/numbers.awk -f "scripts/tables/$1" "$work/table.csv" | tail -n +4; }
+{
+    echo case,variant,dtype,params,status,median_us,counters
+    for took in 3.5 5.5 2.8; do
+        for one in reduce,3 backward,2 serial,5 overlapped,$took; do
+            echo "scaling.overlap,${one%,*},f32,gpus=2 bucket=$took,ok,${one#*,},"
+        done
+    done
+    echo 'scaling.strong,sharded,f32,gpus=2 b=4,ok,1,tokens/s=150 rank_bytes=2000000'
+    echo 'scaling.strong,sharded,f32,gpus=1 b=4,ok,1,tokens/s=100 rank_bytes=3000000'
+    echo 'scaling.strong,sharded,f32,gpus=2 b=8,ok,1,tokens/s=150 rank_bytes=2000000'
+} > "$work/table.csv"
+[ "$(table scaling_overlap.awk | sed 's/.*5.00 | //')" = '3.50 | 75 % |
+5.50 | -25 % |
+2.80 | 110 %, cannot judge |' ]
+check $? "the table of what is hidden, which may be less than nothing"
+[ "$(table scaling_steps.awk | sed 's/.*f32 | //')" = 'b=4 | 2 | 150 | 75.0 % | 2.0 |
+b=4 | 1 | 100 | 100.0 % | 3.0 |
+b=8 | 2 | 150 | - | 2.0 |' ]
+check $? "the table of efficiencies, against one rank at the same shape"
+
 measure 2 --shape 'b=1 t=9 d=63 h=2 ff=256 l=1 v=250'
 [ $? -eq 2 ] && [ "$(grep -c 'h must divide d' "$log")" -eq 1 ]
 check $? "bad usage is said once"
