@@ -44,7 +44,8 @@ header() {
 }
 
 # What the attention suite is linked with; `all` builds the others' kernels too.
-attention=$(for file in kernels/common/*.c kernels/attention/*.c kernels/linear/*.c; do
+attention=$(for file in kernels/common/*.c kernels/attention/*.c kernels/ceilings/*.c \
+    kernels/linear/*.c; do
     printf '%s ' "${file%.c}.o"
 done)
 all=$(for file in kernels/*/*.c; do printf '%s ' "${file%.c}.o"; done)
