@@ -8406,7 +8406,7 @@ static void gpb_interrupt(int number)
     errno = kept;
 }
 
-static const int gpb_ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int gpb_ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
 /* From one disposition to another; what the program chose itself stays. */
 static void gpb_change_interrupts(void (*from)(int), void (*to)(int))

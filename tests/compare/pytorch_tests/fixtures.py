@@ -20,7 +20,8 @@ PROGRAM = os.path.join(ROOT, "compare", "pytorch")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 # What has no peer: a block's seams, and what only CUDA's own calls do.
-WITHOUT_PEER = {"block.part", "memcpy.bidirectional", "memcpy.overlap", "memcpy.peer"}
+WITHOUT_PEER = {"block.part", "memcpy.bidirectional", "memcpy.overlap", "memcpy.peer",
+                "model.part", "model.habit"}
 
 
 def read_baselines():
