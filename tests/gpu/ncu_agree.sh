@@ -8,23 +8,7 @@
 # OUR_RUNS (3) and NCU_RUNS (3) change the numbers of processes, NCU the profiler.
 # Exit status: 0 all agree; 1 some do not; 2 no GPU, no ncu, or ncu may not read the counters.
 set -u
-give_up() { echo "ncu_agree: $1" >&2; exit 2; }
-
-[ $# -ge 1 ] || give_up "usage: ncu_agree.sh PROGRAM [ARGUMENTS...]"
-program=$1
-shift
-[ -x "$program" ] || give_up "no '$program': nvcc builds it, and here is no nvcc or no GPU"
-ncu=${NCU:-}
-for found in ncu "${CUDA_HOME:-/usr/local/cuda}/bin/ncu"; do
-    [ -n "$ncu" ] || ncu=$(command -v "$found")
-done
-command -v "${ncu:-ncu}" > /dev/null ||
-    give_up "no '${ncu:-ncu}': Nsight Compute is needed (NCU=/where/it/is)"
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
-LC_ALL=C # ncu writes numbers as the locale does
-export LC_ALL
+. "$(dirname "$0")/ncu.sh"
 
 run=1
 while [ $run -le "${OUR_RUNS:-3}" ]; do

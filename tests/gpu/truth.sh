@@ -11,23 +11,7 @@
 # Exit status: 0 all but two kernels agree and none is off by more than 3 % and 0.5
 # us; 1 not so; 2 no GPU, no ncu, or ncu may not read the counters.
 set -u
-give_up() { echo "truth: $1" >&2; exit 2; }
-
-[ $# -ge 1 ] || give_up "usage: truth.sh PROGRAM [ARGUMENTS...]"
-program=$1
-shift
-[ -x "$program" ] || give_up "no '$program': nvcc builds it, and here is no nvcc or no GPU"
-ncu=${NCU:-}
-for found in ncu "${CUDA_HOME:-/usr/local/cuda}/bin/ncu"; do
-    [ -n "$ncu" ] || ncu=$(command -v "$found")
-done
-command -v "${ncu:-ncu}" > /dev/null ||
-    give_up "no '${ncu:-ncu}': Nsight Compute is needed (NCU=/where/it/is)"
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
-LC_ALL=C # ncu writes numbers as the locale does
-export LC_ALL
+. "$(dirname "$0")/ncu.sh"
 
 "$program" --mode cold --runs "${ROWS_RUNS:-3}" --max-time 0.2 --quiet --csv "$work/rows.csv" "$@" \
     > "$work/log" 2>&1
