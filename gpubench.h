@@ -1754,6 +1754,14 @@ static int gpb_is_control(const unsigned char *at)
     return *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 }
 
+/* Is nothing in front that a CI's log would not trim? */
+static int gpb_begins(const char *text, const char *at)
+{
+    while (at > text && !(at[-1] > 0x20 && at[-1] < 0x7f))
+        at--;
+    return at == text;
+}
+
 /* Bytes of the character at `at` in text; *shown: whether it may be shown as it is. A CI's
  * log takes "::error::" for a command at the beginning of a line, "##[error]" anywhere. */
 static size_t gpb_look_at(const char *text, const char *at, int *shown)
@@ -1762,7 +1770,7 @@ static size_t gpb_look_at(const char *text, const char *at, int *shown)
     size_t length = gpb_utf8_length(bytes);
     *shown = length > 0 && !gpb_is_control(bytes) &&
              !(at > text && at[-1] == '#' && at[0] == '#') &&
-             !(at[0] == ':' && at[1] == ':' && at == text + strspn(text, " "));
+             !(at[0] == ':' && at[1] == ':' && gpb_begins(text, at));
     return length > 0 ? length : 1;
 }
 

@@ -702,6 +702,7 @@ static void what_a_terminal_obeys_is_not_shown(void **state)
         {"\xc2\x9b" "2J\x9b", "??2J?"},
         {"\xc3\xa4\xe4", "\xc3\xa4?"},
         {"  ::error::a::b", "  ?:error::a::b"},
+        {"\xc2\xa0::add-mask::a", "\xc2\xa0?:add-mask::a"},
         {"###[error]", "#??[error]"},
         {"copy<float, 4> #1 a::b", "copy<float, 4> #1 a::b"},
         {"", ""}};
