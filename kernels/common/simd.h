@@ -97,8 +97,9 @@ typedef struct simd_functions {
                                 const float *dy, const float *weight, const float *dsum,
                                 float *dx, int around);
 
-    /* The sum of e^(x - max), no x larger than max; dst = scale * e^(x - lse). */
-    float (*sum_of_exponentials)(int64_t count, float max, const float *x);
+    /* *sum, of e^(x - *max) over what came before, goes on over x; *max becomes the
+     * largest. A sum starts as 0, relative to -FLT_MAX. dst = scale * e^(x - lse). */
+    void (*add_exponentials)(int64_t count, const float *x, float *max, float *sum);
     void (*softmax_gradient)(int64_t count, float lse, float scale, const float *x, float *dst,
                              int around);
 
