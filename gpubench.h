@@ -9053,7 +9053,9 @@ static void gpb_take_devices(gpubench *bench, const char *text)
 {
     const char *told = getenv(GPB_ENV_DEVICE);
     char *copy = gpb_duplicate(told ? "" : text), *at = copy;
-    if (told) {
+    if (told && !gpb_find_backend(told)) {
+        gpubench_usage_error(bench, "%s='%s': no device of this program", GPB_ENV_DEVICE, told);
+    } else if (told) {
         gpb_tell_device(bench, told);
         bench->settings.device = bench->device_told;
     } else if (!strcmp(text, "all") && !GPUBENCH_CUDA) {

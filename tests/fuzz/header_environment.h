@@ -9,10 +9,15 @@ static const char *const variables[] = {GPB_ENV_RUN,    GPB_ENV_ROWS, GPB_ENV_JO
                                         GPB_ENV_DEVICE, "TMPDIR",     "PATH",          "COLUMNS"};
 enum { variable_count = sizeof variables / sizeof variables[0] };
 
-static void set_variables(const struct command_line *line)
+static void unset_variables(void)
 {
     for (int i = 0; i < variable_count; i++)
         unsetenv(variables[i]);
+}
+
+static void set_variables(const struct command_line *line)
+{
+    unset_variables();
     for (int i = 1; i < line->count; i++)
         if (line->words[i][0])
             setenv(variables[(unsigned char)line->words[i][0] % variable_count], line->words[i] + 1, 1);
@@ -32,9 +37,11 @@ static void fuzz_environment(const uint8_t *data, size_t size)
     gpb_take_devices(bench, "cpu");
     gpb_join_processes(bench);
     require(bench->refused || bench->run >= 1);
+    require(gpb_find_backend(bench->settings.device) != NULL);
     require(strlen(bench->campaign) < sizeof bench->campaign);
     bench->rows_file = bench->journal.file = bench->journal.old = -1; /* not this program's */
     gpb_free(bench);
+    unset_variables();
     free(line.bytes);
 }
 
