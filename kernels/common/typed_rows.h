@@ -35,15 +35,18 @@ static inline void typed_row_done(const float *row, void *data, kernel_dtype dty
         kernel_from_f32(row, dtype, count, element_to(data, dtype, first));
 }
 
-/* Of a row that is read next and lies anywhere: processors guess what follows within a
- * page, but not where the next row begins. */
+/* Of a row that is read soon and lies anywhere: processors guess what follows within a
+ * page, but not where the next row begins. Into the second-level cache, which can wait for
+ * more lines at a time than the first: rows of 3 KiB in any order came at 24 GB/s where one
+ * core has 29 in order, at 9 without or into the first. */
 static inline void typed_row_prefetch(const void *data, kernel_dtype dtype, int64_t first,
                                       int64_t count)
 {
-    enum { LINE = 64, PAGE = 4096 };
+    enum { LINE = 64, PAGE = 4096, FOR_READING = 0, SECOND_LEVEL = 2 };
     const char *row = element_at(data, dtype, first);
     int64_t bytes = count * (int64_t)kernel_dtype_bytes(dtype);
-    for (int64_t i = 0; i < (bytes < PAGE ? bytes : PAGE); i += LINE) __builtin_prefetch(row + i);
+    for (int64_t i = 0; i < (bytes < PAGE ? bytes : PAGE); i += LINE)
+        __builtin_prefetch(row + i, FOR_READING, SECOND_LEVEL);
 }
 
 /* Rows that make a range worth handing to a thread: one costs some microseconds to
