@@ -57,6 +57,17 @@ static inline int64_t typed_rows_at_a_time(int64_t width)
     return 1 + (ELEMENTS - 1) / width;
 }
 
+/* The same of what is handed out to `threads` of them. Long ranges, where there are many:
+ * two threads that read in turns of 128 KiB came to 41 GB/s, in turns of 1 MiB to 49, as
+ * memory likes what lies together and so do the processors' guesses. */
+static inline int64_t typed_rows_range(int threads, int64_t rows, int64_t width)
+{
+    enum { MOST = 1 << 18, RANGES_OF_THREAD = 8 };
+    int64_t least = typed_rows_at_a_time(width), most = 1 + (MOST - 1) / width;
+    int64_t share = rows / ((int64_t)threads * RANGES_OF_THREAD);
+    return share < least ? least : share > most ? most : share;
+}
+
 /* Of `threads` those that pay for so many rows: one that sleeps, as behind a flush of the
  * caches, may begin when another one would have done 200,000 elements. */
 static inline int typed_rows_threads(int threads, int64_t rows, int64_t width)

@@ -282,7 +282,8 @@ static int backward_on(int threads, const embedding_backward_args *a, void *work
         pool_for(threads, (s->columns + j.slice_columns - 1) / j.slice_columns, 1,
                  token_and_position_slices, &j);
     else
-        pool_for(threads, s->vocabulary, typed_rows_at_a_time(s->columns), token_rows, &j);
+        pool_for(threads, s->vocabulary, typed_rows_range(threads, s->vocabulary, s->columns),
+                 token_rows, &j);
     return KERNEL_OK;
 }
 
