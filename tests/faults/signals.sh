@@ -1,18 +1,18 @@
 #!/bin/sh
-# signals.sh PROGRAMS COMPARE SUITE BRIEF [COUNT] [SEED] [KIND...] - sends signals at random moments
-# to whatever writes results: a program built on gpubench.h, the suite SUITE, both plain and
-# under --runs, a race, and the scripts that record a baseline and compare with one. After
-# each, what is on disk is complete and true, no process goes on, nothing is left but what a
-# kill leaves, and a second start works. BRIEF is what is raced and recorded, as that takes
-# many processes; COUNT the moments of each kind; PROGRAMS the folder of host_program and
-# interrupt. As TAP lines.
+# signals.sh PROGRAMS COMPARE SUITE BRIEF [COUNT] [SEED] [KIND...] - sends signals at random
+# moments to whatever writes results: a program built on gpubench.h, the suite SUITE, both
+# plain and under --runs, a race, and the scripts that record a baseline and compare with one.
+# After each, what is on disk is complete and true, no process goes on, nothing is left but
+# what a kill leaves, and a second start works. BRIEF is what is raced and recorded, as that
+# takes many processes; COUNT the moments of each kind, above ten of all kinds; PROGRAMS the
+# folder of host_program and interrupt. As TAP lines.
 set -u
 programs=$(realpath "$1") compare=$(realpath "$2") suite=$(realpath "$3") brief=$(realpath "$4")
 count=${5:-2} seed=${6:-18}
 every=$((count > 10 ? 1 : count)) # so many moments are followed by a whole run
 shift $(($# < 6 ? $# : 6))
-kinds=${*:-program suite_runs race baseline compare}
-[ $# -gt 0 ] || [ "$every" -gt 1 ] || kinds="program_runs suite $kinds"
+kinds=${*:-program suite_runs baseline}
+[ $# -gt 0 ] || [ "$every" -gt 1 ] || kinds="$kinds program_runs suite race compare"
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 root=$PWD
