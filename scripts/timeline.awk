@@ -14,8 +14,9 @@ function text_of(key,    at) {
     return at
 }
 
+# So many digits are no time: as one beyond all numbers they would make the axis endless.
 function number_of(key) {
-    if (!match($0, "\"" key "\":[0-9.]+")) return 0
+    if (!match($0, "\"" key "\":[0-9.]+") || RLENGTH > length(key) + 3 + 24) return 0
     return substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0
 }
 

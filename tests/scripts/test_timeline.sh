@@ -36,6 +36,12 @@ if command -v xmllint >/dev/null; then picture && xmllint --noout "$work/svg" 2>
     check 0 "XML" "no xmllint"
 fi
 
+awk 'BEGIN { for (i = 0; i < 400; i++) digits = digits "9"
+    print "{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"name\":\"one\",\"ts\":0,\"dur\":" digits "}" }' >"$work/endless.json"
+timeout 20 awk -f scripts/svg.awk -f scripts/timeline.awk "$work/endless.json" >"$work/svg" 2>"$log" &&
+    grep -q '<title>one: 0.000 us</title>' "$work/svg"
+check $? "a time of 400 digits is none, and the picture ends"
+
 # 880 for 4 MiB; the second part comes at 50 of the 55 us that are shown.
 cat >"$work/memory.csv" <<'EOM'
 memory_schema,suite,case,variant,dtype,params,change,category,bytes,at_us
