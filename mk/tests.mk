@@ -279,7 +279,8 @@ UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAU
   $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
   $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") \
   "tests/compare/test_plots.sh $(COMPARE)" "tests/compare/test_report.sh $(COMPARE)" \
-  "tests/scripts/test_injection.sh $(COMPARE)" $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
+  "tests/scripts/test_injection.sh $(COMPARE)" "tests/scripts/test_bounded.sh $(COMPARE)" \
+  $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
   $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
     peers peers_model host_peers) \
   tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS)
