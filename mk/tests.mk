@@ -292,6 +292,30 @@ check: test   ## the same
 test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-user)
 	tests/run.sh "tests/emulated.sh $(BUILD)"
 
+# Every test program, and what the scripts run of the compare tool, under the sanitizers: in a
+# copy of the tree, since all of its objects are others. Programs that are to crash stay as they
+# are. Under the one for threads there is no BLAS library, which it does not understand.
+SANITIZED_TESTS = $(TEST_PROGRAMS) $(filter-out $(SIMULATIONS) $(TOOL_TESTS),$(COMPARE_TESTS)) \
+  $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_report.sh $(COMPARE)" \
+  "tests/scripts/test_injection.sh $(COMPARE)" "tests/compare/test_race.sh $(RACE_PROGRAMS)"
+THREADED_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_backend $(CUDA_PROGRAMS)
+.PHONY: sanitized sanitized-threads run-sanitized run-threaded
+SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs README.md tests build/$(1) && \
+  $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' CFLAGS='-O1 -g $(2)' \
+  LDFLAGS='$(2)' TEST_CFLAGS='-std=c11 -O1 -g -I. -Itests $(2)' $(3)
+
+sanitized:   ## the test programs, all of it under the address, leak and undefined-behaviour sanitizers
+	$(call SANITIZED,sanitized,$(SANITIZE),run-sanitized)
+
+sanitized-threads:   ## those with threads under the thread sanitizer
+	$(call SANITIZED,threads,-fsanitize=thread,run-threaded)
+
+run-sanitized: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS)
+	tests/run.sh $(SANITIZED_TESTS)
+
+run-threaded: $(THREADED_TESTS)
+	GPUBENCH_BLAS=none tests/run.sh $(THREADED_TESTS)
+
 # This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)

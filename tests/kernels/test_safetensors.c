@@ -119,6 +119,8 @@ static void test_wrong_json(void **unused)
     expect_refused("{\"t\\", "ends");
     expect_refused("{\"\\u12", "escape");
     expect_refused("{\"\\ud800\":1}", "surrogate");
+    /* The other half stands behind the header's end. */
+    expect_refused_as("{\"\\ud800\\udc00\":1}", 8, 64, "surrogate");
     expect_refused("{\"\\u0000\":1}", "zero");
     expect_refused(GOOD "x", "behind");
 }

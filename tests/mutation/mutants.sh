@@ -8,6 +8,9 @@
 # what was killed. Outcomes are kept in build/mutants/outcomes, so that a second call goes on
 # where the first was stopped, and tries again only those that survived. Status 1 where fewer
 # than 90 % were killed, or a survivor has no reason.
+#
+# mutants.sh control SEED [FILE...] - judges each file as it is: all have to survive, or a kill
+# means nothing. Status 1 where one does not.
 # Needs what `make mutants` builds. CC, JOBS=2 and NICE=10 from the environment.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -39,6 +42,10 @@ mutants_of() {
         ;;
     esac
     sum=$(sed -n "$from,$([ "$to" -gt 0 ] && echo "$to" || echo '$')p" "$path" | cksum | cut -d ' ' -f 1)
+    if [ "$count" = control ]; then
+        printf '%s\t%s\t%s\t%s\t1\tnone\t%s\t%s\n' "$1" "$sum" "$from" "$path" "$(head -n 1 "$path")" "$(head -n 1 "$path")"
+        return
+    fi
     awk -v file="$path" -v from="$from" -v to="$to" -f $here/mutants.awk "$path" | sed "s|^|$1	$sum	$from	|"
 }
 
@@ -55,14 +62,14 @@ while read -r target _; do
     if wanted "$target" "$@"; then mutants_of "$target"; fi
 done < $here/files.txt > "$work/all"
 
-# The header's cost the most time and the kernels' formulas the least: a sixth, a third, and
-# half of them compare's, unless files are named.
+# The header's cost the most time and the kernels' formulas the least: a sixth, a half, and a
+# third of them compare's, unless files are named.
 awk -v seed="$seed" -f $here/draw.awk "$work/all" | sort | cut -f 2- |
     awk -v count="$count" -v named=$# '
         { room = $1; sub(/[\/:].*/, "", room) }
         named { room = "all" }
-        BEGIN { part["all"] = 1; part["gpubench.h"] = 1 / 6; part["kernels"] = 1 / 3; part["compare"] = 1 / 2 }
-        drawn[room]++ < int(count * part[room] + 0.5)' > "$work/drawn"
+        BEGIN { part["all"] = 1; part["gpubench.h"] = 1 / 6; part["kernels"] = 1 / 2; part["compare"] = 1 / 3 }
+        count == "control" || drawn[room]++ < int(count * part[room] + 0.5)' > "$work/drawn"
 
 # What is known already stays, if neither the file nor the mutant is another one.
 awk -F '\t' -v kept=$kept -v new="$work/new" -v known="$work/known" '
@@ -75,4 +82,11 @@ echo "$(wc -l < "$work/drawn") mutants of $(wc -l < "$work/all"), $(wc -l < "$wo
 [ ! -s "$work/new" ] || split -l 1 -a 5 "$work/new" "$work/mutant."
 find "$work" -name 'mutant.*' | sort | KEPT=$kept CC=${CC:-cc} xargs -r -n 1 -P "$jobs" nice -n "${NICE:-10}" sh $here/mutant.sh
 
+if [ "$count" = control ]; then
+    awk -F '\t' -v drawn="$work/drawn" '
+        FILENAME != drawn { if ($7 == "none") outcome[$2 FS $3] = $1; next }
+        outcome[$1 FS $2] != "survived" { print $1 ": " outcome[$1 FS $2] " without a mutant"; wrong = 1 }
+        END { exit wrong }' $kept "$work/drawn"
+    exit
+fi
 awk -F '\t' -v kept=$kept -v drawn="$work/drawn" -f $here/summary.awk $here/reasons.txt $kept "$work/drawn"
