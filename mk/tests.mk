@@ -326,7 +326,8 @@ peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h
 MUTANTS ?= 600
 SEED ?= 1
 MUTATED ?=
-MUTANT_TESTS := $(sort $(shell sed -n '/^[^\#]/s/^[^ ]* //p' tests/mutation/files.txt)) compare/schema_text
+MUTANT_TESTS := $(sort $(shell sed -n '/^[^\#]/s/^[^ ]* //p' tests/mutation/files.txt; \
+  sed -n '/^[^\#]/s/	.*//p' tests/mutation/broken.txt)) compare/schema_text
 MUTANT_NEEDS = $(COMPARE) build/cpu/libkernels.a $(MUTANT_TESTS:%=build/mutants/%.o)
 
 build/mutants/%.o: tests/%.c
@@ -335,3 +336,6 @@ build/mutants/%.o: tests/%.c
 
 mutants: $(MUTANT_NEEDS)   ## break MUTANTS=600 lines, drawn by SEED=1, and tell which no test notices (MUTATED=FILES)
 	CC='$(CC)' tests/mutation/mutants.sh $(MUTANTS) $(SEED) $(MUTATED)
+
+broken: $(MUTANT_NEEDS)   ## break what twenty tests guard: each has to fail
+	CC='$(CC)' tests/mutation/broken.sh

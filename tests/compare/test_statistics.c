@@ -146,6 +146,19 @@ static void priors_of_variances(void **state)
     assert_near(mixed.degrees, 40.0, 0.0);
 }
 
+/* Variances of e^-d, 1 and e^d with 2 degrees each: of their logarithms' mean square d^2,
+ * trigamma(1) = pi^2 / 6 is chance. With d^2 twice that as much is left, whose inverse is 1:
+ * a prior of 1 with 2 degrees, for what digamma(1) adds to the one it takes from the other. */
+static void a_prior_has_the_degrees_that_the_spread_leaves(void **state)
+{
+    (void)state;
+    const double d = acos(-1.0) / sqrt(3.0);
+    const struct variance variances[] = {{exp(-d), 2.0}, {1.0, 2.0}, {exp(d), 2.0}};
+    struct variance prior = variance_prior(variances, 3);
+    assert_near(prior.degrees, 2.0, 1e-9);
+    assert_near(prior.value, 1.0, 1e-9);
+}
+
 /* A prior of 2 degrees beside a case of 8: it may add to a spread, by
  * (8 * 1 + 2 * 11) / 10 = 3, but take nothing away from one. */
 static void weak_priors_only_add(void **state)
@@ -236,6 +249,7 @@ int main(void)
         cmocka_unit_test(means_and_squares),          cmocka_unit_test(quantiles_of_samples),
         cmocka_unit_test(the_fence_takes_only_far_values), cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(priors_of_variances),
+        cmocka_unit_test(a_prior_has_the_degrees_that_the_spread_leaves),
         cmocka_unit_test(weak_priors_only_add),
         cmocka_unit_test(extremes_do_not_hide_each_other),
         cmocka_unit_test(one_side_reaches_less_far),

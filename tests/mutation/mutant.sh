@@ -2,7 +2,8 @@
 # mutant.sh FILE - one mutant, as mutants.sh drew it: builds the tests that its line of
 # files.txt names with it, and runs them until the first failure; if there is none, again with
 # the mutant under the address, leak and undefined-behaviour sanitizers, as `make test` and
-# `make sanitized` do. Prints the outcome, and adds it to $KEPT.
+# `make sanitized` do. Prints the outcome, and adds it to $KEPT. With TEST and NAME from the
+# environment it is this test of that program that has to fail.
 set -u
 mutant=$1
 IFS='	' read -r target _ _ path line rule _ text < "$1"
@@ -15,7 +16,8 @@ ulimit -S -v 4000000
 ulimit -t 12
 mkdir -p "$tree/$(dirname "$path")" "$tree/tmp"
 export TMPDIR="$tree/tmp"
-tests=$(awk -v target="$target" '$1 == target { $1 = ""; print }' tests/mutation/files.txt)
+tests=${TEST:-}
+[ -n "$tests" ] || tests=$(awk -v target="$target" '$1 == target { $1 = ""; print }' tests/mutation/files.txt)
 LINE=$text awk -v line="$line" 'NR == line { print ENVIRON["LINE"]; next } { print }' "$path" > "$tree/$path"
 
 ends() {
@@ -65,8 +67,8 @@ build() {
 # not, although cmocka begins its line so.
 passes() {
     { CMOCKA_MESSAGE_OUTPUT=tap timeout -k 5 600 "$@" 2> /dev/null < /dev/null
-      echo "status $?"; } 2> /dev/null | awk '
-        /^not ok/ && !/^not ok [0-9]* *# SKIP/ { exit } /^status 0$/ { fine = 1 } END { exit !fine }'
+      echo "status $?"; } 2> /dev/null | awk -v name="${NAME:-}" '
+        /^not ok/ && !/^not ok [0-9]* *# SKIP/ && (!name || $NF == name) { exit } /^status/ { fine = name || $2 == 0 } END { exit !fine }'
 }
 
 # Whether the compiler makes the same of it as of what was mutated. The header is too long
