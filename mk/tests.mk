@@ -278,7 +278,7 @@ test: compile-tests   ## the tests that need no GPU
 	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
 	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
-	  $(FAULT_TESTS) $(FUZZ_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
+	  $(FAULT_TESTS) $(LOAD_TESTS) $(FUZZ_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
 
 check: test   ## the same
 
