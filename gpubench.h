@@ -9763,6 +9763,7 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     int files[4], error;
     if (sscanf(rows, "%u %d %d %d %d %lld %lld %d", &ordinal, &files[0], &files[1], &files[2],
                &files[3], &rows_at, &json_at, &error) != 8 ||
+        rows_at < GPB_SLOT_BYTES || json_at < 0 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
         gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
         return;

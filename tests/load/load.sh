@@ -8,7 +8,7 @@ set -u
 program=$(realpath "$1") compare=$(realpath "$2")
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-rows_of=$PWD/tests/load/rows.awk
+root=$PWD rows_of=$PWD/tests/load/rows.awk
 cases=${LOAD_CASES:-1200} runs=${LOAD_RUNS:-12} clock=${LOAD_CLOCK:-24} rows=${LOAD_ROWS:-8000}
 cd "$work" || exit 2
 mkdir tmp
@@ -147,6 +147,38 @@ done
 report "--variants" 0 --variants campaigns.ROWS
 report "--history" 0 --history campaigns.ROWS
 report "--cards" 0 --cards campaigns.ROWS
+# ---- scripts ----
+
+# Falling keys, each twice: an order by insertion takes a hundred million steps of 20,000.
+awk -f "$root/compare/numbers.awk" -f /dev/stdin <<'EOF' > "$log"
+BEGIN {
+    for (i = 1; i <= 20001; i++) { list[i] = i; key[i] = int((20001 - i) / 2) }
+    sort_by(list, 20001, key)
+    for (i = 2; i <= 20001; i++) {
+        if (key[list[i]] < key[list[i - 1]]) print "key " i " is out of order"
+        if (key[list[i]] == key[list[i - 1]] && list[i] != list[i - 1] + 1) print "pair " i " was turned"
+    }
+    print key[list[1]], key[list[20001]]
+}
+EOF
+[ "$(cat "$log")" = "0 10000" ]
+check $? "scripts put many keys in order, and equal ones stay as they were"
+
+# A picture shows the few that changed most, of up to 100,000 cases.
+if command -v gnuplot > /dev/null; then
+    most=$((rows < 1000000 ? rows : 1000000))
+    awk -v rows=$((most / 2)) -v campaigns=1 -f "$rows_of" > old.csv
+    awk -v rows=$((most / 2)) -v campaigns=1 -v slower=1 -f "$rows_of" > new.csv
+    "$compare" --format csv old.csv new.csv > forest.csv 2> "$log"
+    what="a picture of $((most / 10)) cases"
+    began=$(date +%s)
+    "$root/compare/plots/forest.sh" -s -n 9 forest forest.csv >> "$log" 2>&1
+    status=$?
+    echo "# $what: $(($(date +%s) - began)) s"
+    [ $status -eq 0 ] && [ "$(grep -c '+100\.0 %' forest.svg)" -ge $((most < 18000 ? 1 : 9)) ]
+    check $? "a picture of many cases shows those that changed most"
+fi
+
 [ -z "$(ls tmp)" ]
 check $? "nothing is left in the temporary folder"
 finish
