@@ -11,8 +11,10 @@ function median(id,    n, i, list) {
     return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
 }
 
-function sort(list, n,    i, key, at) {
-    for (i = 1; i <= n; i++) { key[i] = list[i]; at[i] = i }
+# Numbers as such; where one is none, all as texts: an order of both would be none.
+function sort(list, n,    i, key, at, texts) {
+    for (i = 1; i <= n; i++) if (list[i] != list[i] + 0) texts = 1
+    for (i = 1; i <= n; i++) { key[i] = texts ? list[i] "" : list[i]; at[i] = i }
     sort_by(at, n, key)
     for (i = 1; i <= n; i++) list[i] = key[at[i]]
 }

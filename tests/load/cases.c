@@ -26,13 +26,14 @@ static int run(void *context, gpubench_stream stream)
     return 0;
 }
 
-/* From 0.99 to 1.01 of SECONDS, each of 21 steps as often as the others. */
+/* From 0.99 to 1.01 of SECONDS, evenly spread by multiples of the golden ratio. */
 static int sample(void *context, unsigned mode, uint64_t count, double *us)
 {
-    static unsigned taken;
-    double took_s = seconds * (double)count * (0.99 + 0.001 * (double)(taken++ % 21));
+    static double spread;
+    double took_s = seconds * (double)count * (0.99 + 0.02 * spread);
     (void)context;
     (void)mode;
+    spread += spread < 0.381966011250105 ? 0.618033988749895 : -0.381966011250105;
     moved_s += took_s;
     *us = took_s * 1e6;
     return 0;

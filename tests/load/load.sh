@@ -62,14 +62,14 @@ are_good() {
         [ "$(cut -d, -f3-8 rows.csv | sort -u | wc -l)" -eq $((count + 1)) ]
 }
 
-quick='--mode hot --max-time 1 --warmup 1 --min-samples 5 --max-samples 5 --csv rows.csv'
+quick='--mode hot --max-time 1 --warmup 1 --min-samples 5 --max-samples 5'
 
 # ---- cases of one process ----
 
 for count in $((cases / 4)) "$cases"; do
     what="$count cases"
     mv after before 2> /dev/null
-    counted after "$program" $quick --json rows.json --samples samples.csv "$count" 0.1
+    counted after "$program" $quick --csv rows.csv --json rows.json --samples samples.csv "$count" 0.1
     status=$?
 done
 [ $status -eq 0 ] && is_linear before after
@@ -81,7 +81,7 @@ check $? "the last of many cases has a row as good as the first one's, in each f
 # ---- processes of --runs ----
 
 what="$runs processes of 60 cases, the last"
-counted after "$program" $quick --json rows.json --samples samples.csv --runs "$runs" 60 0.1
+counted after "$program" $quick --csv rows.csv --json rows.json --samples samples.csv --runs "$runs" 60 0.1
 status=$?
 awk -v runs="$runs" '
     NR == 1 { for (i = 1; i <= 4; i++) most[i] = i == 4 ? $i + 700 : 1.1 * $i }
@@ -95,16 +95,26 @@ check $? "each process of --runs does as much as the first, and holds as much"
     [ "$(wc -l < samples.csv)" -eq $((300 * runs + 1)) ]
 check $? "the last of many processes leaves as many rows as the first, in each file"
 
+"$program" $quick --json killed.json --csv killed.csv --runs 999 60 0.1 > "$log" 2>&1 &
+started=$!
+until [ "$(cat killed.csv* 2> /dev/null | wc -l)" -gt 200 ] || ! kill -0 $started; do sleep 0.05; done
+kill -KILL $started
+wait $started 2> /dev/null
+[ "$(head -n 1 killed.json.*)" = "[" ] &&
+    [ "$(grep -c '"case"' killed.json.*)" -ge $(($(cat killed.csv* | wc -l) - 2)) ]
+check $? "a kill of many processes leaves the rows of all so far, in each file"
+
 # ---- a day of the clock ----
 
-# A case is sampled for a share of the day, a hundred or more samples.
+# A case is sampled for a share of the day. Few cases have so many samples that memory shows
+# whether any of these are kept.
 share=$((86400 / clock))
-each=$(awk -v share=$share -v clock="$clock" 'BEGIN { print share / (clock > 1000 ? 1000 : 100) }')
+each=$(awk -v share=$share -v clock="$clock" 'BEGIN { print share / (clock > 1000 ? 1000 : 5000) }')
 : > before
 for count in 1 "$clock"; do
     what="$count cases of $share s of the clock"
     mv after before
-    counted after "$program" --mode hot --precision 0.0001 --max-time $share --warmup 1 --csv rows.csv \
+    counted after "$program" --mode hot --precision 0.00001 --max-time $share --warmup 1 --csv rows.csv \
         "$count" "$each"
     status=$?
 done
