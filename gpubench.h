@@ -2206,6 +2206,8 @@ static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
  * waited for: only what is the host's goes. */
 static void gpb_forget_memory(gpubench *bench)
 {
+    while (bench->parts)
+        gpb_forget_parts(bench, bench->parts->owner);
     while (bench->allocations) {
         gpb_allocation *one = bench->allocations;
         bench->allocations = one->next;

@@ -7,12 +7,16 @@
  *   absent   rank 1 never takes part in an all-gather
  *   wrong    rank 1's sums have one wrong element
  *   failing  all-reduce returns an error
- *   broken   a rank's asynchronous error is one, once something was enqueued */
+ *   broken   a rank's asynchronous error is one, once something was enqueued
+ * Beside that the program may say of any call that it fails. */
 #include "cuda_runtime_api.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* See fake_cuda/faulty.h. */
+int faulty_call(const char *call) __attribute__((weak));
 
 enum { SUCCESS = 0, INTERNAL_ERROR = 3, BFLOAT16 = 9, MOST_RANKS = 8, MOST_CALLS = 256 };
 
@@ -61,6 +65,11 @@ static int is_scripted(const char *word)
 {
     const char *script = getenv("FAKE_NCCL");
     return script && strstr(script, word);
+}
+
+static int fails(const char *name)
+{
+    return faulty_call && faulty_call(name) != 0;
 }
 
 static size_t bytes_of(const call *c)
@@ -250,6 +259,8 @@ static int add_transfer(void *memory, size_t count, int type, int peer, int is_s
 
 int ncclGetVersion(int *version)
 {
+    if (fails("ncclGetVersion"))
+        return INTERNAL_ERROR;
     *version = is_scripted("old") ? 2804 : 22304;
     return SUCCESS;
 }
@@ -261,6 +272,8 @@ const char *ncclGetErrorString(int code)
 
 int ncclGetUniqueId(unique_id *id)
 {
+    if (fails("ncclGetUniqueId"))
+        return INTERNAL_ERROR;
     memset(id, 1, sizeof *id);
     return SUCCESS;
 }
@@ -269,6 +282,8 @@ int ncclCommInitAll(communicator **ones, int count, const int *devices)
 {
     clique *all = calloc(1, sizeof *all);
     (void)devices;
+    if (fails("ncclCommInitAll"))
+        return INTERNAL_ERROR;
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->changed, NULL);
     all->count = count;
@@ -282,6 +297,8 @@ int ncclCommInitAll(communicator **ones, int count, const int *devices)
 int ncclCommInitRank(communicator **one, int count, unique_id id, int rank)
 {
     (void)id;
+    if (fails("ncclCommInitRank"))
+        return INTERNAL_ERROR;
     return count == 1 && rank == 0 ? ncclCommInitAll(one, 1, NULL) : INTERNAL_ERROR;
 }
 
@@ -291,37 +308,44 @@ int ncclCommAbort(communicator *one)
     one->all->aborted = 1;
     pthread_cond_broadcast(&one->all->changed);
     pthread_mutex_unlock(&one->all->lock);
-    return SUCCESS;
+    return fails("ncclCommAbort") ? INTERNAL_ERROR : SUCCESS;
 }
 
 int ncclCommDestroy(communicator *one)
 {
     (void)one;
-    return SUCCESS;
+    return fails("ncclCommDestroy") ? INTERNAL_ERROR : SUCCESS;
 }
 
 int ncclCommGetAsyncError(communicator *one, int *error)
 {
     (void)one;
+    if (fails("ncclCommGetAsyncError"))
+        return INTERNAL_ERROR;
     *error = enqueued && is_scripted("broken") ? INTERNAL_ERROR : SUCCESS;
     return SUCCESS;
 }
 
 int ncclGroupStart(void)
 {
+    if (fails("ncclGroupStart"))
+        return INTERNAL_ERROR;
     depth++;
     return SUCCESS;
 }
 
 int ncclGroupEnd(void)
 {
-    return --depth > 0 ? SUCCESS : end_group();
+    int code = --depth > 0 ? SUCCESS : end_group();
+    return fails("ncclGroupEnd") ? INTERNAL_ERROR : code;
 }
 
 int ncclAllReduce(const void *send, void *receive, size_t count, int type, int operation,
                   communicator *one, cudaStream_t stream)
 {
     (void)operation;
+    if (fails("ncclAllReduce"))
+        return INTERNAL_ERROR;
     if (is_scripted("failing"))
         return INTERNAL_ERROR;
     return add(ALL_REDUCE, send, receive, count, type, one, stream);
@@ -330,6 +354,8 @@ int ncclAllReduce(const void *send, void *receive, size_t count, int type, int o
 int ncclAllGather(const void *send, void *receive, size_t count, int type, communicator *one,
                   cudaStream_t stream)
 {
+    if (fails("ncclAllGather"))
+        return INTERNAL_ERROR;
     return add(ALL_GATHER, send, receive, count, type, one, stream);
 }
 
@@ -337,6 +363,8 @@ int ncclReduceScatter(const void *send, void *receive, size_t count, int type, i
                       communicator *one, cudaStream_t stream)
 {
     (void)operation;
+    if (fails("ncclReduceScatter"))
+        return INTERNAL_ERROR;
     return add(REDUCE_SCATTER, send, receive, count, type, one, stream);
 }
 
@@ -344,17 +372,23 @@ int ncclBroadcast(const void *send, void *receive, size_t count, int type, int r
                   communicator *one, cudaStream_t stream)
 {
     (void)root;
+    if (fails("ncclBroadcast"))
+        return INTERNAL_ERROR;
     return add(BROADCAST, send, receive, count, type, one, stream);
 }
 
 int ncclSend(const void *send, size_t count, int type, int peer, communicator *one,
              cudaStream_t stream)
 {
+    if (fails("ncclSend"))
+        return INTERNAL_ERROR;
     return add_transfer((void *)(uintptr_t)send, count, type, peer, 1, one, stream);
 }
 
 int ncclRecv(void *receive, size_t count, int type, int peer, communicator *one,
              cudaStream_t stream)
 {
+    if (fails("ncclRecv"))
+        return INTERNAL_ERROR;
     return add_transfer(receive, count, type, peer, 0, one, stream);
 }
