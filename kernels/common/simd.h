@@ -74,11 +74,13 @@ typedef struct simd_functions {
     void (*narrow)(int64_t count, const float *src, uint16_t *dst);
 
     /* dst = x, = value, = x + factor * y; dst may be x. around: past the caches, see
-     * simd_goes_around. */
+     * simd_goes_around; other threads see it behind settle(), which waits for the memory
+     * and so is for the end of a thread's rows, not of each. */
     void (*copy)(int64_t count, const float *x, float *dst, int around);
     void (*fill)(int64_t count, float value, float *dst, int around);
     void (*add_scaled)(int64_t count, const float *x, float factor, const float *y, float *dst,
                        int around);
+    void (*settle)(void);
 
     /* Of x, of (x - mean)^2; of words modulo 2^32. */
     float (*sum)(int64_t count, const float *x);

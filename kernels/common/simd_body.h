@@ -308,6 +308,7 @@ const simd_functions SIMD_TABLE = {
     .narrow = narrow,
     .copy = copy,
     .fill = fill,
+    .settle = settle,
     .add_scaled = add_scaled,
     .sum = sum,
     .sum_of_squares = sum_of_squares,

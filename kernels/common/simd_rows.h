@@ -150,7 +150,6 @@ static inline __attribute__((always_inline)) void map(int64_t count, const map_i
         if (first > 0) store_some(dst, map_some(in, rows, 0, first, f), first);
         for (i = first; i + LANES <= count; i += LANES)
             store_around(dst + i, map_some(in, rows, i, LANES, f));
-        settle();
     } else {
         for (; i + LANES <= count; i += LANES) store(dst + i, map_some(in, rows, i, LANES, f));
     }

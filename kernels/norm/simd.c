@@ -89,6 +89,7 @@ static void forward_rows(void *context, int worker, int64_t begin, int64_t end)
     const forward_job *j = context;
     float *own = j->own + worker * OWN_ROWS * j->args->shape.width;
     for (int64_t row = begin; row < end; row++) forward_row(j, row, own);
+    simd()->settle();
 }
 
 static size_t forward_workspace(const norm_forward_args *a, int threads)
@@ -106,7 +107,8 @@ static int forward_on(int threads, const norm_forward_args *a, float *workspace)
         j.bias = typed_row(a->bias, a->dtype, 0, width, workspace + width);
     j.around = element_is_f32(a->dtype) && simd_goes_around(result_bytes(&a->shape, a->dtype));
     threads = typed_rows_threads(threads, a->shape.rows, width);
-    pool_for(threads, a->shape.rows, typed_rows_at_a_time(width), forward_rows, &j);
+    pool_for(threads, a->shape.rows, typed_rows_range(threads, a->shape.rows, width), forward_rows,
+             &j);
     return KERNEL_OK;
 }
 
@@ -182,6 +184,7 @@ static void backward_parts(void *context, int worker, int64_t begin, int64_t end
         memset(sums, 0, (size_t)(PART_ROWS * width) * sizeof *sums);
         for (; row < last && row < rows; row++) backward_row(j, row, sums, own);
     }
+    simd()->settle();
 }
 
 static size_t backward_workspace(const norm_backward_args *a, int threads)
