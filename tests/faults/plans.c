@@ -1,9 +1,10 @@
 /* See plans.h. */
 #include "plans.h"
 
-#define QUICK                                                                              \
+#define SHORT                                                                              \
     "--csv", "rows.csv", "--max-time", "0.002", "--max-samples", "3", "--min-samples", "2",    \
-        "--warmup", "1", "--timeout", "5", "--quiet"
+        "--warmup", "1", "--quiet"
+#define QUICK SHORT, "--timeout", "5"
 
 static const char *const all_kinds[] = {"once", "lost", "on", NULL};
 static const char *const once[] = {"once", NULL}, *const lost[] = {"lost", NULL};
@@ -22,10 +23,10 @@ static const char *const host_kinds[] = {"once", "on", NULL};
     .says_the_same = 1, .arguments = {"%gpubench-compare", __VA_ARGS__}
 #define SUITE(suite, ...)                                                                  \
     {.plan = "suites", .name = suite, .kinds = once,                                           \
-     .arguments = {"%" suite, QUICK, "--mode", "cold", __VA_ARGS__}}
+     .arguments = {"%" suite, SHORT, "--timeout", "30", "--mode", "cold", __VA_ARGS__}}
 #define RANKS(suite, ...)                                                                  \
     .plan = "ranks", .kinds = once_or_lost,                                                     \
-    .arguments = {"%" suite, QUICK, "--nccl", "%libfake_nccl.so", "--timeout", "30", __VA_ARGS__}
+    .arguments = {"%" suite, SHORT, "--nccl", "%libfake_nccl.so", "--timeout", "30", __VA_ARGS__}
 #define TRACED(...)                                                                        \
     .plan = "cupti", .kinds = all_kinds, .from_cases = 1,                                       \
     .arguments = {"%trace_program", QUICK, "--mode", "cold", __VA_ARGS__}
