@@ -406,6 +406,11 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 /* Says something on standard error behind the program's name, unless --quiet. */
 void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
+/* A name as a terminal or a CI's log may show it, in room, cut to bytes - 1: control
+ * characters, bytes that are no UTF-8, and what begins a command of a log ("::" in front,
+ * "##") become '?'. Gives back room. */
+const char *gpubench_plain(const char *text, char *room, size_t bytes);
+
 /* ---- looking inside one execution: --kernels, --memory and --trace ---- */
 
 /* Watches further executions of each case that was measured, after all that is timed:
@@ -452,6 +457,7 @@ void gpubench_range_end(void);
 /* Measures what is queued, as gpubench_close does, but keeps the handle, so
  * that the program can read the rows. */
 void gpubench_run(gpubench *bench);
+/* So far; under --runs those of this run. */
 size_t gpubench_row_count(const gpubench *bench);
 /* The text of a column ("median_us") of row i; "" where it does not apply;
  * NULL for an unknown column or row. */
@@ -1708,6 +1714,7 @@ struct gpubench {
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
     int rows_file;   /* a file without a name that goes from process to process, or -1 */
+    off_t rows_at, json_at; /* where this run's rows begin there and in --json's file */
     int rows_error;  /* errno of the first row that could not be written there */
     unsigned ordinal;   /* the how manieth handle of its process */
     uint64_t most_rows; /* that the queue can give in this run */
@@ -1729,16 +1736,103 @@ static void gpb_clear_progress(void);
 static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
                          double *median_us);
 
+/* Bytes of the character of UTF-8 at text; 0: it is none (RFC 3629). */
+static size_t gpb_utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0, i;
+    for (i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90))
+        return 0;
+    return length;
+}
+
+/* Control characters of ASCII, and those that UTF-8 spells with two bytes. */
+static int gpb_is_control(const unsigned char *at)
+{
+    return *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+}
+
+/* Is nothing in front that a CI's log would not trim? */
+static int gpb_begins(const char *text, const char *at)
+{
+    while (at > text && !(at[-1] > 0x20 && at[-1] < 0x7f))
+        at--;
+    return at == text;
+}
+
+/* Bytes of the character at `at` in text; *shown: whether it may be shown as it is. A CI's
+ * log takes "::error::" for a command at the beginning of a line, "##[error]" anywhere. */
+static size_t gpb_look_at(const char *text, const char *at, int *shown)
+{
+    const unsigned char *bytes = (const unsigned char *)at;
+    size_t length = gpb_utf8_length(bytes);
+    *shown = length > 0 && !gpb_is_control(bytes) &&
+             !(at > text && at[-1] == '#' && at[0] == '#') &&
+             !(at[0] == ':' && at[1] == ':' && gpb_begins(text, at));
+    return length > 0 ? length : 1;
+}
+
+/* As many bytes as the text has, so that columns keep their widths. */
+static void gpb_put_plain(FILE *file, const char *text)
+{
+    const char *at = text;
+    while (*at) {
+        int shown;
+        size_t length = gpb_look_at(text, at, &shown);
+        for (; length > 0; length--, at++)
+            putc(shown ? *at : '?', file);
+    }
+}
+
+const char *gpubench_plain(const char *text, char *room, size_t bytes)
+{
+    const char *at = text;
+    size_t used = 0;
+    while (*at) {
+        int shown;
+        size_t length = gpb_look_at(text, at, &shown);
+        if (used + length >= bytes)
+            break;
+        for (; length > 0; length--, at++)
+            room[used++] = shown ? *at : '?';
+    }
+    room[used] = '\0';
+    return room;
+}
+
 /* Whose cases are executed: for those functions of a case that get no handle. */
 static gpubench *gpb_measuring;
 
 GPUBENCH_PRINTF(2, 0)
 static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
 {
+    char room[512], *text = room, *line, *end;
+    va_list again;
+    int length;
+    va_copy(again, arguments);
+    length = vsnprintf(room, sizeof room, format, arguments);
+    if (length >= (int)sizeof room) {
+        text = (char *)malloc((size_t)length + 1);
+        if (text)
+            vsnprintf(text, (size_t)length + 1, format, again);
+    }
+    va_end(again);
     gpb_clear_progress();
-    fprintf(stderr, "%s: ", bench->suite);
-    vfprintf(stderr, format, arguments);
-    putc('\n', stderr);
+    gpb_put_plain(stderr, bench->suite);
+    fputs(": ", stderr);
+    for (line = text ? text : room; line; line = end) { /* a message may have several lines */
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        gpb_put_plain(stderr, line);
+        putc('\n', stderr);
+    }
+    if (text != room)
+        free(text);
 }
 
 GPUBENCH_PRINTF(2, 3)
@@ -5260,8 +5354,9 @@ static void gpb_prepare_restart(gpubench *bench, uint64_t run)
         free(restart->told[i]);
         restart->told[i] = NULL;
     }
-    snprintf(text, sizeof text, "%u %d %d %d %d %0*d", bench->ordinal, bench->rows_file,
-             journal->file, journal->is_stream, journal->old, GPB_ERROR_DIGITS, journal->error);
+    snprintf(text, sizeof text, "%u %d %d %d %d %lld %lld %0*d", bench->ordinal, bench->rows_file,
+             journal->file, journal->is_stream, journal->old, (long long)bench->rows_at,
+             (long long)bench->json_at, GPB_ERROR_DIGITS, journal->error);
     restart->told[0] = gpb_assignment(GPB_ENV_ROWS, text);
     restart->told[1] = gpb_assignment(GPB_ENV_CAMPAIGN, bench->campaign);
     snprintf(text, sizeof text, "%llu", (unsigned long long)run);
@@ -6137,7 +6232,8 @@ static void gpb_show_progress(gpubench *bench, const gpb_live *live, size_t toge
     columns = gpb_columns_of(stderr);
     if (columns > 0 && columns < (int)sizeof line)
         line[columns - 1] = '\0'; /* of two lines only the second could be cleared */
-    fprintf(stderr, "\r\033[K%s", line);
+    fputs("\r\033[K", stderr);
+    gpb_put_plain(stderr, line);
     fflush(stderr);
     gpb_progress_stands = 1;
 }
@@ -6692,21 +6788,9 @@ static int gpb_is_number_column(int column)
     return column >= GPB_COLUMN_samples && column <= GPB_COLUMN_energy_mj;
 }
 
-/* Bytes of the character of UTF-8 at text; 0: it is none (RFC 3629). */
-static size_t gpb_utf8_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-                    : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0, i;
-    for (i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90))
-        return 0;
-    return length;
-}
-
-/* RFC 8259; a byte that is no UTF-8 becomes the character that says so. */
+/* RFC 8259; a byte that is no UTF-8 becomes the character that says so. What a terminal or a
+ * CI's log would obey is spelt by its number: the second byte of two is that of a control
+ * character. */
 static void gpb_write_json_text(FILE *file, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -6715,8 +6799,8 @@ static void gpb_write_json_text(FILE *file, const char *text)
         size_t length = gpb_utf8_length(at);
         if (length == 0)
             fputs("\\ufffd", file);
-        else if (*at < 0x20)
-            fprintf(file, "\\u%04x", (unsigned)*at);
+        else if (gpb_is_control(at) || (at[0] == '#' && at[1] == '#'))
+            fprintf(file, "\\u%04x", (unsigned)at[length - 1]);
         else if (*at == '"' || *at == '\\')
             fprintf(file, "\\%c", *at);
         else
@@ -6789,7 +6873,7 @@ static size_t gpb_json_rows(const gpubench *bench, size_t first, char **text)
     FILE *file = open_memstream(text, &bytes);
     gpb_must(file);
     for (i = first; i < bench->row_count; i++) {
-        fputs(i > 0 ? ",\n" : "[\n", file);
+        fputs(i > 0 || bench->json_at > 0 ? ",\n" : "[\n", file);
         gpb_write_json_row(file, &bench->rows[i]);
     }
     fputs(GPB_JSON_END, file);
@@ -6811,7 +6895,7 @@ static void gpb_tell_json_error(gpubench *bench, int error)
 static void gpb_keep_json(gpubench *bench)
 {
     size_t known = bench->json_rows, bytes;
-    off_t end = 0;
+    off_t end = bench->json_at;
     char *text;
     int file;
     if (!bench->json_temporary || bench->json_error || known == bench->row_count)
@@ -6825,10 +6909,10 @@ static void gpb_keep_json(gpubench *bench)
         bytes = gpb_json_rows(bench, known, &text);
         if (gpb_write_all(file, text, bytes) != 0) {
             gpb_tell_json_error(bench, errno);
-            if (known == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
+            if (end == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
                 gpb_write_all(file, GPB_JSON_END, strlen(GPB_JSON_END)) != 0)
                 (void)gpb_remove(bench, bench->json_temporary);
-        } else if (known == 0 && ftruncate(file, (off_t)bytes) != 0) {
+        } else if (known == 0 && ftruncate(file, end + (off_t)bytes) != 0) {
             gpb_tell_json_error(bench, errno);
         }
         free(text);
@@ -7944,11 +8028,13 @@ static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_m
     size_t i;
     for (i = 0; i < GPB_COUNT_OF(numbers); i++)
         gpb_format_fixed(numbers[i], gpb_decimals(numbers[i], 3), texts[i], sizeof texts[i]);
-    fprintf(file, "%s%s%s: %s is %s times as fast as %s",
-            gpb_text(verdict->row, GPB_COLUMN_case), many_modes ? " " : "",
-            many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "",
-            gpb_text(verdict->row, GPB_COLUMN_variant), texts[0],
-            gpb_text(verdict->base, GPB_COLUMN_variant));
+    gpb_put_plain(file, gpb_text(verdict->row, GPB_COLUMN_case));
+    fputs(many_modes ? " " : "", file);
+    gpb_put_plain(file, many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "");
+    fputs(": ", file);
+    gpb_put_plain(file, gpb_text(verdict->row, GPB_COLUMN_variant));
+    fprintf(file, " is %s times as fast as ", texts[0]);
+    gpb_put_plain(file, gpb_text(verdict->base, GPB_COLUMN_variant));
     if (verdict->pairs > 1)
         fprintf(file, ": geometric mean of %llu pairs, %s to %s",
                 (unsigned long long)verdict->pairs, texts[1], texts[2]);
@@ -8178,12 +8264,15 @@ static int gpb_table_width(const gpb_table *table, int end)
 static void gpb_print_cell(FILE *file, const gpb_table *table, int cell, const char *text)
 {
     const int is_first = table->widths[cell] == gpb_table_width(table, cell + 1);
+    const char *shown = *text ? text : "-";
+    int blanks = table->widths[cell] - (int)strlen(shown);
+    if (blanks < 0 || cell == GPB_CELL_FLAGS)
+        blanks = 0;
     if (table->widths[cell] == 0 || (cell == GPB_CELL_FLAGS && !*text))
         return;
-    fprintf(file, "%s%*s", is_first ? "" : "  ",
-            cell == GPB_CELL_FLAGS ? 0
-                                   : table->widths[cell] * (cell < GPB_CELL_MEDIAN ? -1 : 1),
-            *text ? text : "-");
+    fprintf(file, "%s%*s", is_first ? "" : "  ", cell < GPB_CELL_MEDIAN ? 0 : blanks, "");
+    gpb_put_plain(file, shown);
+    fprintf(file, "%*s", cell < GPB_CELL_MEDIAN ? blanks : 0, "");
 }
 
 static void gpb_print_line(FILE *file, const gpb_table *table, const gpb_line *line)
@@ -8208,7 +8297,8 @@ static void gpb_print_head(FILE *file, const gpb_table *table, const gpb_line *l
             const char *text = gpb_text(lines[0].row, gpb_section_columns[i]);
             if (!*text || (gpb_section_columns[i] == GPB_COLUMN_pci && !table->many_devices))
                 continue;
-            fprintf(file, "%s%s", between, text);
+            fputs(between, file);
+            gpb_put_plain(file, text);
             between = " ";
         }
         putc('\n', file);
@@ -8335,9 +8425,12 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     gpb_find_common_flags(&table);
     gpb_sort_lines(&table, bench->settings.sort);
     gpb_fit_table(&table, columns);
-    if (bench->row_count > 0)
-        fprintf(file, "%s on %s\n", bench->suite,
-                gpb_text(&bench->rows[0], GPB_COLUMN_device));
+    if (bench->row_count > 0) {
+        gpb_put_plain(file, bench->suite);
+        fputs(" on ", file);
+        gpb_put_plain(file, gpb_text(&bench->rows[0], GPB_COLUMN_device));
+        putc('\n', file);
+    }
     for (first = 0; first < table.count; first = end) {
         end = table.sections ? first + 1 : table.count;
         while (end < table.count &&
@@ -8347,8 +8440,11 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
         for (; first < end; first++)
             gpb_print_line(file, &table, &table.lines[first]);
     }
-    if (*table.common)
-        fprintf(file, "\nflags of every row: %s\n", table.common);
+    if (*table.common) {
+        fputs("\nflags of every row: ", file);
+        gpb_put_plain(file, table.common);
+        putc('\n', file);
+    }
     gpb_print_verdicts(file, &table);
     gpb_free_table(&table);
 }
@@ -8361,7 +8457,7 @@ static void gpb_print_table(const gpubench *bench, FILE *file)
 
 /* ==== processes =========================================================== */
 
-/* Reads the rows' file without moving where it is written next. */
+/* Reads the rows' file from this run's on, without moving where it is written next. */
 static void gpb_import_rows(gpubench *bench)
 {
     struct stat about;
@@ -8370,12 +8466,12 @@ static void gpb_import_rows(gpubench *bench)
     FILE *file;
     if (fstat(bench->rows_file, &about) != 0)
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
-    else if (about.st_size > GPB_SLOT_BYTES)
-        bytes = (size_t)about.st_size - GPB_SLOT_BYTES;
+    else if (about.st_size > bench->rows_at)
+        bytes = (size_t)(about.st_size - bench->rows_at);
     if (bytes == 0)
         return;
     text = (char *)gpb_must(malloc(bytes));
-    if (pread(bench->rows_file, text, bytes, GPB_SLOT_BYTES) != (ssize_t)bytes ||
+    if (pread(bench->rows_file, text, bytes, bench->rows_at) != (ssize_t)bytes ||
         !(file = fmemopen(text, bytes, "r"))) {
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
         free(text);
@@ -8390,6 +8486,12 @@ static void gpb_import_rows(gpubench *bench)
     bench->rows_imported = bench->row_count;
     fclose(file);
     free(text);
+}
+
+/* Its own or, under --runs, those of the runs before. */
+static int gpb_has_rows(const gpubench *bench)
+{
+    return bench->row_count > 0 || bench->rows_at > GPB_SLOT_BYTES;
 }
 
 /* 0, or -1 after a message. */
@@ -8556,11 +8658,34 @@ static int gpb_asks_to_end(int number)
            number == SIGPIPE;
 }
 
+/* A run's processes read none of the rows before theirs, else each would take longer and
+ * hold more than the one before it; only where --json's file was left half written they do,
+ * and write it anew. */
+static void gpb_begin_run(gpubench *bench)
+{
+    char tail[sizeof GPB_JSON_END] = "";
+    const size_t wanted = strlen(GPB_JSON_END);
+    struct stat about;
+    int file = bench->json_temporary ? open(bench->json_temporary, O_RDONLY | O_CLOEXEC) : -1;
+    bench->rows_at = GPB_SLOT_BYTES;
+    bench->json_at = 0;
+    if (file >= 0 && fstat(file, &about) == 0 && about.st_size > (off_t)wanted &&
+        pread(file, tail, wanted, about.st_size - (off_t)wanted) == (ssize_t)wanted &&
+        !strcmp(tail, GPB_JSON_END))
+        bench->json_at = about.st_size - (off_t)wanted;
+    if (file >= 0)
+        close(file);
+    if ((!bench->json_temporary || bench->json_at > 0) &&
+        fstat(bench->rows_file, &about) == 0 && about.st_size > GPB_SLOT_BYTES)
+        bench->rows_at = about.st_size;
+}
+
 /* One run in fresh processes, as many as its cases cost. Its exit status, or 1
  * if it was ended. */
 static int gpb_spawn_run(gpubench *bench, uint64_t run)
 {
     uint64_t attempt = 0;
+    gpb_begin_run(bench);
     for (;;) {
         gpb_slot slot;
         int status = gpb_wait_for_run(bench, run);
@@ -8698,6 +8823,8 @@ static void gpb_run_processes(gpubench *bench)
         status = gpb_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
+    bench->rows_at = GPB_SLOT_BYTES; /* the rows of all runs */
+    bench->json_at = 0;
     gpb_import_rows(bench);
     bench->journal.rows = bench->row_count;
     gpb_settle_journal(&bench->journal);
@@ -8960,7 +9087,9 @@ static void gpb_take_devices(gpubench *bench, const char *text)
 {
     const char *told = getenv(GPB_ENV_DEVICE);
     char *copy = gpb_duplicate(told ? "" : text), *at = copy;
-    if (told) {
+    if (told && !gpb_find_backend(told)) {
+        gpubench_usage_error(bench, "%s='%s': no device of this program", GPB_ENV_DEVICE, told);
+    } else if (told) {
         gpb_tell_device(bench, told);
         bench->settings.device = bench->device_told;
     } else if (!strcmp(text, "all") && !GPUBENCH_CUDA) {
@@ -9630,14 +9759,18 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     const char *partial = getenv(GPB_ENV_JOURNAL);
     gpb_journal *journal = &bench->journal;
     unsigned ordinal;
+    long long rows_at, json_at;
     int files[4], error;
-    if (sscanf(rows, "%u %d %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3],
-               &error) != 6 ||
+    if (sscanf(rows, "%u %d %d %d %d %lld %lld %d", &ordinal, &files[0], &files[1], &files[2],
+               &files[3], &rows_at, &json_at, &error) != 8 ||
+        rows_at < GPB_SLOT_BYTES || json_at < 0 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
         gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
         return;
     }
     bench->rows_file = files[0];
+    bench->rows_at = (off_t)rows_at;
+    bench->json_at = (off_t)json_at;
     journal->file = files[1];
     journal->is_stream = files[2];
     journal->old = files[3];
@@ -9689,7 +9822,7 @@ static void gpb_choose_device(gpubench *bench)
 {
     bench->device_chosen = bench->backend->choose(bench) == 0;
     bench->failed |= !bench->device_chosen;
-    bench->refused |= !bench->device_chosen && bench->row_count == 0;
+    bench->refused |= !bench->device_chosen && !gpb_has_rows(bench);
 }
 
 /* What has to be known before the program changes it. */
@@ -9700,6 +9833,7 @@ static void gpb_prepare_handle(gpubench *bench)
         gpb_watch_exit();
     bench->ordinal = opened;
     bench->rows_file = bench->journal.file = bench->journal.old = -1;
+    bench->rows_at = GPB_SLOT_BYTES;
     sigprocmask(SIG_SETMASK, NULL, &bench->restart.mask);
     bench->restart.environment = gpb_copy_environment();
     bench->restart.program = gpb_find_program(bench);
@@ -9828,8 +9962,10 @@ static int gpb_list(gpubench *bench)
 {
     const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
     size_t i;
-    for (i = 0; i < bench->item_count && !is_json_only; i++)
-        puts(bench->items[i].key);
+    for (i = 0; i < bench->item_count && !is_json_only; i++) {
+        gpb_put_plain(stdout, bench->items[i].key);
+        putc('\n', stdout);
+    }
     for (i = 0; i < bench->item_count && bench->settings.json; i++) {
         gpb_row *row = gpb_new_row(bench);
         gpb_fill_case(bench, &bench->items[i].one, row);
@@ -9919,7 +10055,7 @@ static int gpb_run_groups(gpubench *bench)
     size_t *order, i, count = bench->group_count - bench->groups_done;
     if (gpb_call_before_all(bench) != 0) {
         bench->failed = 1;
-        bench->refused = bench->row_count == 0;
+        bench->refused = !gpb_has_rows(bench);
         return -1;
     }
     if (!bench->settings.profile && gpb_start_rows(bench) != 0)
@@ -9942,7 +10078,7 @@ void gpubench_run(gpubench *bench)
         return;
     if (gpb_open_device(bench) != 0) {
         bench->failed = 1;
-        bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
+        bench->refused = !gpb_has_rows(bench); /* rows of an earlier process are kept */
         return;
     }
     gpb_measuring = bench;
