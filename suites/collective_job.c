@@ -116,7 +116,7 @@ static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
 
 static void close_library(ranks_here *r, const job_order *order, ranks_answer *a)
 {
-    ranks_release(r);
+    ranks_close(r);
     if (job.task) job.task(r, order, a);
     if (r->state) r->library->close(r->state);
     r->state = NULL;

@@ -71,9 +71,25 @@ typedef enum collective_data { COLLECTIVE_COUNTED, COLLECTIVE_RANDOM } collectiv
 /* As many ranks may sum COUNTED inputs exactly. */
 enum { COLLECTIVE_MOST_RANKS = 256 };
 
+/* A rank's inputs begin anew after so many elements, so that what was made once can be copied
+ * and compared as memory. It is a prime: what goes elsewhere by so many blocks, chunks or
+ * bytes of a power of two meets other numbers there. */
+enum { COLLECTIVE_PERIOD = 131071 };
+
 /* Element index of what a rank gives, as its dtype holds it. */
 float collective_input(const collective_shape *s, collective_data data, uint64_t seed, int rank,
                        int64_t index);
+
+/* Where element index of what a rank must get comes from: element `at` of rank `from`, or,
+ * where that is COLLECTIVE_SUM, of the sum over the ranks; the next ones up to `count` in all
+ * come from behind it. */
+enum { COLLECTIVE_SUM = -1 };
+typedef struct collective_origin {
+    int from;
+    int64_t at, count;
+} collective_origin;
+
+collective_origin collective_origin_of(const collective_shape *s, int rank, int64_t index);
 
 /* Element index of what a rank must get, and by how much a result may differ from it:
  * 0 where nothing is rounded. */
@@ -125,7 +141,11 @@ typedef struct collective_library {
     void (*close)(void *state);
     int (*allocate)(void *state, int rank, size_t bytes, void **memory, char *message);
     void (*release)(void *state, int rank, void *memory);
+    /* Between the host and a rank's memory, or within that; it is done on return. */
     int (*copy)(void *state, int rank, void *to, const void *from, size_t bytes, char *message);
+    /* Memory of the host that copies are quick to; NULL if there is none. */
+    void *(*take_host)(void *state, size_t bytes);
+    void (*drop_host)(void *state, void *memory);
     /* Executes the operation count times in a row on all ranks of this process, waits, and
      * says what it took from the first rank's start to the last one's end. graph: captured
      * once and replayed. Where it can, it ends with an error when *stop becomes other than 0.

@@ -116,6 +116,18 @@ static int copy(void *state, int rank, void *to, const void *from, size_t bytes,
     return 0;
 }
 
+static void *take_host(void *state, size_t bytes)
+{
+    (void)state;
+    return malloc(bytes);
+}
+
+static void drop_host(void *state, void *memory)
+{
+    (void)state;
+    free(memory);
+}
+
 static double now_us(void)
 {
     struct timespec now;
@@ -235,7 +247,7 @@ static int start(void *state, int rank, const collective_shape *s, const collect
 const collective_library collective_mpi = {
     .name = "mpi", .why_not = why_not, .version = version, .open = open_mpi, .close = close_mpi,
     .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute, .each = each, .start = start, .join = join};
+    .take_host = take_host, .drop_host = drop_host, .execute = execute, .each = each, .start = start, .join = join};
 
 #else
 

@@ -217,7 +217,22 @@ int copy(void *state, int rank, void *to, const void *from, size_t bytes, char *
     const failure failed = {message};
     int code = failed(rank, "cudaSetDevice",
                       cudaSetDevice(rank_of(static_cast<nccl_state *>(state), rank).device));
-    return code ? code : failed(rank, "a copy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+    if (code == 0) code = failed(rank, "a copy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+    /* Within a device it may return earlier. */
+    return code ? code : failed(rank, "a copy", cudaStreamSynchronize(nullptr));
+}
+
+void *take_host(void *, size_t bytes)
+{
+    void *memory = nullptr;
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) return memory;
+    (void)cudaGetLastError();
+    return nullptr;
+}
+
+void drop_host(void *, void *memory)
+{
+    (void)cudaFreeHost(memory);
 }
 
 /* ---- executing ------------------------------------------------------------------------ */
@@ -575,7 +590,7 @@ extern "C" {
 const collective_library collective_nccl = {
     .name = "nccl", .why_not = why_not, .version = version_text, .open = open_nccl,
     .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join};
+    .take_host = take_host, .drop_host = drop_host, .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join};
 
 void collective_nccl_use(const char *path)
 {

@@ -30,10 +30,10 @@ measure() {
 echo 'record { print value(wanted) }' > "$work/column.awk"
 column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
 
-# Six operations, four of them also in place, in two dtypes; 1,000,003 bf16 elements and one
-# element, where 3 and 4 do not divide.
+# Six operations, four of them also in place, in two dtypes; 300,001 floats, of which inputs
+# begin anew twice, and one element of each rank, where 3 and 4 do not divide.
 for ranks in 1 2 3 4; do
-    measure $ranks --shape 'bytes=200006;bytes=30'
+    measure $ranks --shape 'bytes=1200006;bytes=30'
     status=$?
     [ $status -eq 0 ] && [ "$(column status | grep -c '^ok$')" -eq 40 ]
     check $? "every operation on $ranks ranks, at odd counts"
@@ -56,6 +56,10 @@ LD_PRELOAD=$PWD/$bad BAD_MPI=wrong measure 4 --shape bytes=4096 --filter 'all_(r
 [ $? -eq 1 ] && grep -q 'mismatch: rank 2: element 2 of 1024' "$log" &&
     [ "$(column status | sort | uniq -c | tr -s ' \n' ' ')" = ' 1 mismatch 3 ok ' ]
 check $? "a wrong result names the rank and the element"
+
+BAD_ELEMENT=300000 LD_PRELOAD=$PWD/$bad BAD_MPI=wrong measure 3 --shape bytes=1200006 --filter 'all_reduce mpi f32'
+[ $? -eq 1 ] && grep -q 'mismatch: rank 2: element 300000 of 300001' "$log"
+check $? "one wrong element far behind where inputs begin anew"
 
 LD_PRELOAD=$PWD/$bad BAD_MPI=late measure 4 --shape bytes=4096 --filter 'all_reduce mpi f32' --timeout 2
 [ $? -ne 0 ] && grep -q 'run not finished after 1.8 s (--timeout): all ranks are alive' "$log" &&
