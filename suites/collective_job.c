@@ -359,6 +359,11 @@ ranks_answer job_do(const job_order *order)
     return answer;
 }
 
+const ranks_answer *job_answer_of(int process)
+{
+    return &job.answers[process];
+}
+
 int job_is_open(void)
 {
     return job.open;

@@ -123,6 +123,14 @@ typedef struct collective_buffers {
 size_t collective_memory_bytes(const collective_shape *s);
 void collective_place(const collective_shape *s, int rank, collective_buffers *b);
 
+/* One stretch of a rank's work: what it took, and for how long its stream stood still at each
+ * of the first joins in it. us 0: there was none. */
+enum { COLLECTIVE_MOST_JOINS = 4 };
+typedef struct collective_stalls {
+    double us, stall_us[COLLECTIVE_MOST_JOINS];
+    int joins;
+} collective_stalls;
+
 /* A message of up to so many bytes for what went wrong. */
 enum { COLLECTIVE_MESSAGE = 200 };
 
@@ -165,6 +173,10 @@ typedef struct collective_library {
                 void *context, const volatile int *stop, double *us, char *message);
     int (*start)(void *state, int rank, const collective_shape *s, const collective_buffers *b);
     int (*join)(void *state, int rank);
+    /* Within work, lap: from here on to its end is the stretch that stalls tells about once
+     * each has returned. The last lap counts. */
+    int (*lap)(void *state, int rank);
+    int (*stalls)(void *state, int rank, collective_stalls *s, char *message);
 } collective_library;
 
 extern const collective_library collective_mpi;

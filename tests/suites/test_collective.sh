@@ -81,15 +81,24 @@ still_there() {
     done
 }
 
-# hit SIGNAL RANK: while the job measures, once three rows are there. What is left behind
-# must be an end in time, a file of whole rows, and no process.
-hit() {
+# begin_job: starts a job of four, and waits until three rows are there. False if it ended
+# before, as it may where all processes stood still for longer than --timeout.
+begin_job() {
     rm -f "$rows" "$work/pids"
     # shellcheck disable=SC2016 # of the shell that mpirun starts
     mpirun -np 4 sh -c 'echo "$OMPI_COMM_WORLD_RANK $$" >> "$0"; exec "$@"' "$work/pids" \
         "$program" --quiet --max-time 0.2 --csv "$rows" --timeout 3 > "$log" 2>&1 &
     job=$!
-    until [ -e "$rows" ] && [ "$(wc -l < "$rows")" -ge 4 ]; do sleep 0.1; done
+    until [ -e "$rows" ] && [ "$(wc -l < "$rows")" -ge 4 ]; do
+        kill -0 $job 2> /dev/null || return 1
+        sleep 0.1
+    done
+}
+
+# hit SIGNAL RANK: while the job measures. What is left behind must be an end in time, a file
+# of whole rows, and no process.
+hit() {
+    begin_job || begin_job || return 1
     kill -"$1" "$(sed -n "s/^$2 //p" "$work/pids")"
     began=$(date +%s)
     wait $job
