@@ -3282,10 +3282,12 @@ const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
  * synchronizes inside goes on, marked. */
 #define GPB_GATE_TIMEOUT_S 0.25
 
+/* Lives as long as whoever may still look at it: a host function that the stream has taken
+ * up can run on behind an error of the sample, when all else is given back. */
 typedef struct gpb_gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int open, timed_out;
+    int open, timed_out, users; /* the device's state, and each enqueued host function */
 } gpb_gate;
 
 /* NVML's functions, found at run time; what is missing stays NULL. */
@@ -3317,7 +3319,7 @@ typedef struct gpb_cuda {
     size_t flush_bytes;
     double idle_us; /* what cudaDeviceSynchronize costs when there is nothing to wait for */
     gpb_hold *hold;
-    gpb_gate gate;
+    gpb_gate *gate;
     gpb_nvml nvml;
     void *nvtx;
     int (*range_push)(const char *name);
@@ -3335,6 +3337,31 @@ static gpb_cuda *gpb_cuda_of(const gpubench *bench)
     return (gpb_cuda *)bench->device_state;
 }
 
+static gpb_gate *gpb_gate_make(void)
+{
+    gpb_gate *gate = (gpb_gate *)gpb_must(calloc(1, sizeof *gate));
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&gate->mutex, NULL);
+    pthread_cond_init(&gate->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    gate->users = 1;
+    return gate;
+}
+
+/* With the mutex, which it gives back. */
+static void gpb_gate_drop(gpb_gate *gate)
+{
+    int users = --gate->users;
+    pthread_mutex_unlock(&gate->mutex);
+    if (users > 0)
+        return;
+    pthread_mutex_destroy(&gate->mutex);
+    pthread_cond_destroy(&gate->changed);
+    free(gate);
+}
+
 static void CUDART_CB gpb_gate_wait(void *argument)
 {
     gpb_gate *gate = (gpb_gate *)argument;
@@ -3347,7 +3374,22 @@ static void CUDART_CB gpb_gate_wait(void *argument)
     while (!gate->open && !gate->timed_out)
         if (pthread_cond_timedwait(&gate->changed, &gate->mutex, &until) == ETIMEDOUT)
             gate->timed_out = !gate->open;
+    gpb_gate_drop(gate);
+}
+
+/* What comes on the stream from here on waits for the gate. */
+static int gpb_gate_enqueue(gpb_gate *gate, cudaStream_t stream)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&gate->mutex);
+    gate->users++;
     pthread_mutex_unlock(&gate->mutex);
+    code = cudaLaunchHostFunc(stream, gpb_gate_wait, gate);
+    if (code != cudaSuccess) {
+        pthread_mutex_lock(&gate->mutex);
+        gpb_gate_drop(gate);
+    }
+    return (int)code;
 }
 
 static void gpb_gate_close(gpb_gate *gate)
@@ -3678,16 +3720,6 @@ static int gpb_cuda_make_current(gpubench *bench)
     return (int)cudaSetDevice(bench->machine.ordinal);
 }
 
-static void gpb_cuda_take_gate(gpb_cuda *cuda)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&cuda->gate.mutex, NULL);
-    pthread_cond_init(&cuda->gate.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 /* Streams that synchronize with the default one: what a case launches there
  * comes behind the start event and in front of the stop event. */
 static cudaError_t gpb_cuda_take_streams(gpb_cuda *cuda)
@@ -3742,7 +3774,7 @@ static int gpb_cuda_open(gpubench *bench)
     cudaError_t code;
     bench->device_state = cuda;
     cuda->flush_bytes = 2 * (size_t)bench->machine.l2_bytes + 4096;
-    gpb_cuda_take_gate(cuda);
+    cuda->gate = gpb_gate_make();
     code = cudaSetDevice(bench->machine.ordinal);
     if (code == cudaSuccess)
         code = gpb_cuda_take_streams(cuda);
@@ -3807,8 +3839,8 @@ static void gpb_cuda_close(gpubench *bench)
         dlclose(cuda->nvtx);
     gpb_profiler_push = NULL;
     gpb_profiler_pop = NULL;
-    pthread_mutex_destroy(&cuda->gate.mutex);
-    pthread_cond_destroy(&cuda->gate.changed);
+    pthread_mutex_lock(&cuda->gate->mutex);
+    gpb_gate_drop(cuda->gate);
     free(cuda);
 }
 
@@ -4004,16 +4036,16 @@ static int gpb_cuda_enqueue_sample(gpubench *bench, gpb_live *live, cudaStream_t
 {
     gpb_cuda *cuda = gpb_cuda_of(bench);
     int code = 0;
-    gpb_gate_close(&cuda->gate);
+    gpb_gate_close(cuda->gate);
     if (live->leads_alone)
         code = gpb_cuda_lead_alone(bench, live, stream);
     if (code == 0 && !live->ungated)
-        code = (int)cudaLaunchHostFunc(stream, gpb_gate_wait, &cuda->gate);
+        code = gpb_gate_enqueue(cuda->gate, stream);
     if (code == 0 && !live->leads_alone)
         code = gpb_cuda_enqueue_lead(cuda, live, stream);
     if (code == 0)
         code = gpb_cuda_enqueue(bench, live, stream);
-    *timed_out = gpb_gate_open(&cuda->gate) && !live->ungated;
+    *timed_out = gpb_gate_open(cuda->gate) && !live->ungated;
     return code;
 }
 
@@ -4214,14 +4246,14 @@ static int gpb_cuda_time_stamped(gpubench *bench, gpb_live *live, double hold_s,
 {
     gpb_cuda *cuda = gpb_cuda_of(bench);
     int code = gpb_cuda_reset_and_wait(bench, live, stream);
-    gpb_gate_close(&cuda->gate);
+    gpb_gate_close(cuda->gate);
     if (code == 0 && hold_s > 0)
-        code = (int)cudaLaunchHostFunc(stream, gpb_gate_wait, &cuda->gate);
+        code = gpb_gate_enqueue(cuda->gate, stream);
     if (code == 0)
         code = gpb_cuda_enqueue_stamped(bench, live, 1, stream);
     if (code == 0)
         gpb_wait_s(hold_s);
-    (void)gpb_gate_open(&cuda->gate);
+    (void)gpb_gate_open(cuda->gate);
     if (code == 0)
         code = gpb_cuda_wait(bench, cuda->stop);
     *us = gpb_cuda_stamped_us(cuda);
@@ -4489,14 +4521,14 @@ static int gpb_cuda_begin(gpubench *bench, gpb_live *live)
 
 static int gpb_cuda_hold_stream(gpubench *bench, gpubench_stream stream)
 {
-    gpb_gate *gate = &gpb_cuda_of(bench)->gate;
+    gpb_gate *gate = gpb_cuda_of(bench)->gate;
     gpb_gate_close(gate);
-    return (int)cudaLaunchHostFunc(stream, gpb_gate_wait, gate);
+    return gpb_gate_enqueue(gate, stream);
 }
 
 static void gpb_cuda_let_go(gpubench *bench)
 {
-    (void)gpb_gate_open(&gpb_cuda_of(bench)->gate);
+    (void)gpb_gate_open(gpb_cuda_of(bench)->gate);
 }
 
 static int gpb_cuda_replay(void *graph, gpubench_stream stream)

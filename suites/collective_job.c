@@ -296,9 +296,9 @@ static const char *take_back(void)
 {
     static char who[COLLECTIVE_MESSAGE];
     job_order order = {.what = JOB_CLOSE};
-    job.here.stop = 1;
+    collective_set_stop(&job.here.stop, 1);
     if (worker_wait(2) == WORKER_LATE) return NULL;
-    job.here.stop = 0;
+    collective_set_stop(&job.here.stop, 0);
     snprintf(who, sizeof who, "%.150s", job.answers[0].message);
     return worker_do(lead, &order, limit_s()) == WORKER_LATE ? NULL : who;
 }

@@ -179,6 +179,17 @@ typedef struct collective_library {
     int (*stalls)(void *state, int rank, collective_stalls *s, char *message);
 } collective_library;
 
+/* *stop, which another thread sets meanwhile. C and C++ have no atomic type in common. */
+static inline int collective_is_stopped(const volatile int *stop)
+{
+    return __atomic_load_n(stop, __ATOMIC_ACQUIRE);
+}
+
+static inline void collective_set_stop(volatile int *stop, int value)
+{
+    __atomic_store_n(stop, value, __ATOMIC_RELEASE);
+}
+
 extern const collective_library collective_mpi;
 
 /* Of the CUDA backend. use: the file to load instead of looking for one, before anything

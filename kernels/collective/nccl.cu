@@ -414,7 +414,7 @@ int wait_all(nccl_state *s, const volatile int *stop, const failure &failed)
             continue;
         }
         if (state != cudaErrorNotReady) return failed(s->ranks.first + i, "the run", state);
-        if (*stop) {
+        if (collective_is_stopped(stop)) {
             code = tell_unfinished(s, failed);
         } else if (now_s() > next_s) {
             next_s = now_s() + 0.2;
@@ -568,7 +568,7 @@ int await_threads(nccl_state *s, const rank_work *works, const std::atomic<int> 
 {
     int finished = 0, code = 0;
     while (finished < s->ranks.count) {
-        bool give_up = *stop != 0;
+        bool give_up = collective_is_stopped(stop) != 0;
         finished = 0;
         for (int i = 0; i < s->ranks.count; i++) {
             if (!done[i].load()) continue;

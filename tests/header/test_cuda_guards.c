@@ -367,6 +367,32 @@ static void an_error_in_reset_fails(void **state)
     assert_int_equal(gpubench_close(bench), 1);
 }
 
+/* The stream comes to the gate when what the gate belonged to is long given back. */
+static void keep_busy(void *argument)
+{
+    pthread_mutex_lock(argument);
+    pthread_mutex_unlock(argument);
+}
+
+static void the_gate_outlives_whom_it_belongs_to(void **state)
+{
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    gpb_gate *gate = gpb_gate_make();
+    cudaStream_t stream = NULL;
+    (void)state;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    pthread_mutex_lock(&held);
+    assert_int_equal(cudaLaunchHostFunc(stream, keep_busy, &held), cudaSuccess);
+    assert_int_equal(gpb_gate_enqueue(gate, stream), 0);
+    gpb_gate_open(gate);
+    pthread_mutex_lock(&gate->mutex);
+    gpb_gate_drop(gate);
+    assert_int_equal(gate->users, 1);
+    pthread_mutex_unlock(&held);
+    assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 /* An error that a case leaves behind is not the next one's. */
 static void errors_left_behind_do_not_reach_the_next_case(void **state)
 {
@@ -414,6 +440,7 @@ int main(int argc, char **argv)
         CUDA_TEST(synchronizing_inside_is_marked_and_measured),
         CUDA_TEST(what_cannot_be_captured_is_unsupported),
         CUDA_TEST(an_error_in_reset_fails),
+        CUDA_TEST(the_gate_outlives_whom_it_belongs_to),
         CUDA_TEST(errors_left_behind_do_not_reach_the_next_case),
     };
     (void)argc;
