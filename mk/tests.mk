@@ -5,7 +5,7 @@ KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings 
   collective cpu embedding ffn habits loader loss loss_scale model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
-SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker
+SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
 HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
   row_files rows samples statistics sweep table verification

@@ -1,8 +1,8 @@
 /*
  * scaling.c - the scaling suite: a GPT's training step on several ranks, data parallel,
  * weak (each rank has the batch of one) and strong (all share it); and what of the
- * gradients' all-reduce the backward pass hides, of the model and of one block. By NCCL on GPUs and MPI on the CPU, as
- * the collective suite (collective_job.h).
+ * gradients' all-reduce the backward pass hides, of the model and of one block. By NCCL on
+ * GPUs and MPI on the CPU, as the collective suite (collective_job.h).
  *
  * The learning rate of what is measured is 0, as in the model's suite: each sample does the
  * same work on the same numbers.
