@@ -7,6 +7,7 @@
 #include "collective_job.h"
 
 #include "../gpubench.h"
+#include "collective_cards.h"
 #include "heartbeat.h"
 #include "worker.h"
 
@@ -20,13 +21,14 @@ static struct {
     ranks_here here;
     launch_place place;
     int launched, joined, open, started, over, ended; /* joined: the launcher's job */
+    int isolated; /* a process does not see the others' GPUs */
     const char *name; /* the suite's, in messages */
     job_task *task;
     double timeout_s;
     uint64_t sequence;
     ranks_answer *answers; /* of each process */
     char why[COLLECTIVE_MESSAGE]; /* it is over */
-} job = {.timeout_s = 60, .place = {0, 1, 0, 1, 1}};
+} job = {.timeout_s = 60, .place = {0, 1, 0, 1, 1, 0}};
 
 /* ---- joining ----------------------------------------------------------------------- */
 
@@ -110,6 +112,8 @@ static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
         job.joined = launch_open(&job.place) == 0;
         if (!job.joined) a->code = GPUBENCH_FAILED;
     }
+    if (a->code == 0 && !alone && r->library->card)
+        a->code = cards_meet(r->library, &r->ranks, p, &job.isolated, a->message);
     if (a->code == 0)
         a->code = r->library->open(&r->ranks, launch_broadcast, &r->state, a->message);
 }
@@ -362,6 +366,11 @@ ranks_answer job_do(const job_order *order)
 const ranks_answer *job_answer_of(int process)
 {
     return &job.answers[process];
+}
+
+int job_is_isolated(void)
+{
+    return job.isolated;
 }
 
 int job_is_open(void)

@@ -143,6 +143,9 @@ typedef struct collective_library {
     const char *(*why_not)(void);
     /* "NCCL 2.28.9", of the library that is loaded. */
     const char *(*version)(void);
+    /* Where that depends on the process: the address of the GPU that its rank takes, empty if
+     * it has none, and how many are visible to it. NULL: ranks need no GPU. */
+    int (*card)(const collective_ranks *ranks, char *address, size_t bytes);
     /* The communicators. exchange: copies bytes at memory from rank 0's process to all. */
     int (*open)(const collective_ranks *ranks, int (*exchange)(void *memory, size_t bytes),
                 void **state, char *message);

@@ -84,6 +84,19 @@ const char *version_text()
     return version;
 }
 
+int card(const collective_ranks *ranks, char *address, size_t bytes)
+{
+    int current, visible = collective_nccl_devices(&current);
+    int device = collective_pick_device(ranks->local, ranks->on_host, visible);
+    *address = '\0';
+    if (device < 0) return visible;
+    if (cudaDeviceGetPCIBusId(address, static_cast<int>(bytes), device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        *address = '\0';
+    }
+    return visible;
+}
+
 /* ---- communicators ------------------------------------------------------------------ */
 
 void drop_graphs(nccl_state *s)
@@ -636,7 +649,8 @@ int each(void *state, int (*work)(void *context, int rank, kernel_stream stream)
 
 extern "C" {
 const collective_library collective_nccl = {
-    .name = "nccl", .why_not = why_not, .version = version_text, .open = open_nccl,
+    .name = "nccl", .why_not = why_not, .version = version_text, .card = card,
+    .open = open_nccl,
     .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
     .take_host = take_host, .drop_host = drop_host, .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join,
     .lap = lap, .stalls = stalls};
