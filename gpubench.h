@@ -4789,8 +4789,20 @@ static int gpb_stream_is_open(int stream)
     return 0;
 }
 
+/* A file that cannot be removed is named, since nobody else knows of it. -1 with errno. */
+static int gpb_remove(gpubench *bench, const char *path)
+{
+    int error;
+    if (unlink(path) == 0 || errno == ENOENT)
+        return 0;
+    error = errno;
+    gpb_message(bench, "'%s' is left behind: %s", path, strerror(error));
+    errno = error;
+    return -1;
+}
+
 /* -1 with errno: no file can take the path's place. */
-static int gpb_try_replacing(const char *path)
+static int gpb_try_replacing(gpubench *bench, const char *path)
 {
     char temporary[PATH_MAX + 32];
     int file;
@@ -4801,8 +4813,7 @@ static int gpb_try_replacing(const char *path)
     if (file < 0)
         return -1;
     close(file);
-    unlink(temporary);
-    return 0;
+    return gpb_remove(bench, temporary);
 }
 
 /* Could the result be written? Found out before an hour of measuring. */
@@ -4821,7 +4832,7 @@ static void gpb_try_path(gpubench *bench)
     } else if (stream == GPB_UNKNOWN_STREAM || replaceable < 0) {
         code = -1;
     } else if (replaceable) {
-        code = gpb_try_replacing(path);
+        code = gpb_try_replacing(bench, path);
     } else { /* opening a pipe would tell its reader that all is over */
         errno = EISDIR;
         code = stat(path, &found) != 0 || S_ISDIR(found.st_mode) || access(path, W_OK) != 0;
@@ -5093,7 +5104,7 @@ static int gpb_make_rows_file(gpubench *bench)
         snprintf(path, sizeof path, "%s/gpubench.XXXXXX", folders[i]);
         file = mkstemp(path);
         if (file >= 0)
-            unlink(path);
+            (void)gpb_remove(bench, path);
         bench->rows_file = gpb_keep_descriptor(file);
     }
     if (bench->rows_file < 0)
@@ -6816,7 +6827,7 @@ static void gpb_keep_json(gpubench *bench)
             gpb_tell_json_error(bench, errno);
             if (known == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
                 gpb_write_all(file, GPB_JSON_END, strlen(GPB_JSON_END)) != 0)
-                unlink(bench->json_temporary);
+                (void)gpb_remove(bench, bench->json_temporary);
         } else if (known == 0 && ftruncate(file, (off_t)bytes) != 0) {
             gpb_tell_json_error(bench, errno);
         }

@@ -9,7 +9,7 @@ $(FAULTS)/cuda_program: tests/faults/cuda_program.c tests/faults/cuda_calls.c te
 	  $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) -Wl,--no-as-needed $(FAKE_NVML) \
 	  -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
 
-$(FAULTS)/faults: tests/faults/faults.c tests/faults/plans.c tests/faults/trial.c $(TEST_HEADERS)
+$(FAULTS)/faults: $(patsubst %,tests/faults/%.c,faults plans outcome trial) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -o $@ $(filter %.c,$^)
 
@@ -38,7 +38,7 @@ FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNA
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)
 
-faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, at each use
-	failed=0; for plan in $(FAULT_PLANS); do \
-	  $(FAULTS)/faults $$plan '$(CURDIR)/$(FAULTS)' all || failed=1; \
-	done; $(SIGNALLED) 200 || failed=1; $(HOSTILE) || failed=1; exit $$failed
+faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, and how often (FAULT_EACH=4)
+	failed=0; $(SIGNALLED) 200 || failed=1; $(HOSTILE) || failed=1; \
+	$(FAULTS)/faults '$(FAULT_PLANS)' '$(CURDIR)/$(FAULTS)' all || failed=1; \
+	exit $$failed

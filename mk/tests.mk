@@ -262,23 +262,30 @@ compile-tests:
 
 test-programs: $(TEST_NEEDS)
 
+# What takes times, or is held to limits of time, has the machine to itself.
+FORMULA_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%)
+TIMED_TESTS = $(filter-out $(FORMULA_TESTS),$(TEST_PROGRAMS)) $(FAST_PROGRAMS) \
+  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
+  "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
+  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
+  "tests/suites/test_scaling_nccl.sh $(SCALING_CUDA)" \
+  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
+  tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh tests/scripts/test_examples.sh \
+  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
+  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer"
+
+UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAULT_TESTS) \
+  $(FORMULA_TESTS) $(SANE_PROGRAMS) $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
+  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
+  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") \
+  "tests/compare/test_plots.sh $(COMPARE)" "tests/compare/test_report.sh $(COMPARE)" \
+  "tests/scripts/test_injection.sh $(COMPARE)" $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
+  $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
+    peers peers_model host_peers) \
+  tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS)
+
 test: compile-tests   ## the tests that need no GPU
-	tests/run.sh $(TEST_PROGRAMS) $(FAST_PROGRAMS) $(SANE_PROGRAMS) \
-	  $(RACE_FREE_PROGRAMS:%="env GPUBENCH_BLAS=none %") \
-	  $(foreach family,sse2 avx2,$(VECTOR_TESTS:%="env GPUBENCH_SIMD=$(family) $(TESTS)/test_%")) \
-	  $(filter-out $(TOOL_TESTS),$(COMPARE_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_plots.sh $(COMPARE)" \
-	  "tests/compare/test_report.sh $(COMPARE)" "tests/scripts/test_injection.sh $(COMPARE)" \
-	  "tests/suites/test_collective.sh build/cpu/collective $(TESTS)/libbad_mpi.so" \
-	  "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
-	  "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
-	  "tests/suites/test_scaling_nccl.sh $(SCALING_CUDA)" \
-	  "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
-	  tests/header/test_header.sh tests/header/test_compilers.sh tests/scripts/test_readme.sh tests/scripts/test_timeline.sh tests/scripts/test_kernel_sums.sh tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh \
-	  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
-	  tests/scripts/test_makefile.sh tests/scripts/test_examples.sh tests/scripts/test_reader.sh tests/scripts/test_sizes.sh tests/kernels/test_dtypes.sh tests/scripts/test_install.sh \
-	  tests/scripts/test_peers.sh tests/scripts/test_peers_model.sh tests/scripts/test_host_peers.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh \
-	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer" \
-	  $(FAULT_TESTS) $(FUZZ_TESTS) $(if $(shell command -v python3),tests/compare/test_pytorch.py)
+	tests/run.sh $(TIMED_TESTS) -- $(UNTIMED_TESTS)
 
 check: test   ## the same
 

@@ -148,6 +148,7 @@ static void write_range(void *context, int worker, int64_t begin, int64_t end)
     (void)worker;
     memcpy(&value, &j->args->value, sizeof value);
     simd()->fill(end - begin, value, (float *)j->args->a + begin, j->around);
+    simd()->settle();
 }
 
 static void copy_range(void *context, int worker, int64_t begin, int64_t end)
@@ -156,6 +157,7 @@ static void copy_range(void *context, int worker, int64_t begin, int64_t end)
     (void)worker;
     simd()->copy(end - begin, (const float *)j->args->b + begin, (float *)j->args->a + begin,
                  j->around);
+    simd()->settle();
 }
 
 static void triad_range(void *context, int worker, int64_t begin, int64_t end)
@@ -165,6 +167,7 @@ static void triad_range(void *context, int worker, int64_t begin, int64_t end)
     (void)worker;
     simd()->add_scaled(end - begin, (const float *)a->b + begin, a->factor,
                        (const float *)a->c + begin, (float *)a->a + begin, j->around);
+    simd()->settle();
 }
 
 static int run_on(int threads, const ceilings_bandwidth_args *a, pool_function *function)

@@ -1,8 +1,10 @@
 /*
- * cpu.h - how many threads this process may run at a time.
+ * cpu.h - how many threads this process may run at a time, and what caches there are.
  */
 #ifndef KERNEL_CPU_H
 #define KERNEL_CPU_H
+
+#include <stdint.h>
 
 /* The processors of the affinity mask, at most what the cgroup's quota pays for
  * (rounded up), at least 1. Read once: it does not change while a program runs. */
@@ -22,5 +24,9 @@ const char *cpu_pin(const char *list);
 
 /* The processors that the process may run on, whatever the quota. */
 int cpu_affinity(void);
+
+/* Bytes of the largest cache of a processor whose folder is given, NULL: the system's
+ * first; where nobody says, 8 MiB, which most have. */
+uint64_t cpu_cache_bytes(const char *folder);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cpu.h"
 #include "pool.h"
 #include "simd_families.h"
 
@@ -59,17 +59,11 @@ const simd_functions *simd(void)
     return chosen;
 }
 
-/* The last cache; where nobody says how large it is, one that most processors have. */
 static uint64_t most_cached;
 
 static void ask_for_cache(void)
 {
-    long bytes = 0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    most_cached = bytes > 0 ? (uint64_t)bytes : UINT64_C(8) << 20;
+    most_cached = cpu_cache_bytes(NULL);
 }
 
 int simd_goes_around(uint64_t bytes)

@@ -74,11 +74,13 @@ typedef struct simd_functions {
     void (*narrow)(int64_t count, const float *src, uint16_t *dst);
 
     /* dst = x, = value, = x + factor * y; dst may be x. around: past the caches, see
-     * simd_goes_around. */
+     * simd_goes_around; other threads see it behind settle(), which waits for the memory
+     * and so is for the end of a thread's rows, not of each. */
     void (*copy)(int64_t count, const float *x, float *dst, int around);
     void (*fill)(int64_t count, float value, float *dst, int around);
     void (*add_scaled)(int64_t count, const float *x, float factor, const float *y, float *dst,
                        int around);
+    void (*settle)(void);
 
     /* Of x, of (x - mean)^2; of words modulo 2^32. */
     float (*sum)(int64_t count, const float *x);
@@ -97,8 +99,9 @@ typedef struct simd_functions {
                                 const float *dy, const float *weight, const float *dsum,
                                 float *dx, int around);
 
-    /* The sum of e^(x - max), no x larger than max; dst = scale * e^(x - lse). */
-    float (*sum_of_exponentials)(int64_t count, float max, const float *x);
+    /* *sum, of e^(x - *max) over what came before, goes on over x; *max becomes the
+     * largest. A sum starts as 0, relative to -FLT_MAX. dst = scale * e^(x - lse). */
+    void (*add_exponentials)(int64_t count, const float *x, float *max, float *sum);
     void (*softmax_gradient)(int64_t count, float lse, float scale, const float *x, float *dst,
                              int around);
 

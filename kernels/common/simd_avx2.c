@@ -62,6 +62,11 @@ static inline void settle(void)
     _mm_sfence();
 }
 
+static inline int any_greater(lanes x, lanes y)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)y, _CMP_GT_OQ)) != 0;
+}
+
 #define SIMD_TABLE simd_avx2
 #include "simd_body.h"
 

@@ -44,6 +44,12 @@ static inline lanes larger(lanes x, lanes y)
     return (lanes)((greater & (int_lanes)x) | (~greater & (int_lanes)y));
 }
 
+static inline int any_greater(lanes x, lanes y)
+{
+    int_lanes greater = x > y;
+    return (greater[0] | greater[1] | greater[2] | greater[3]) != 0;
+}
+
 static inline float largest_lane(lanes x)
 {
     float left = x[0] > x[2] ? x[0] : x[2], right = x[1] > x[3] ? x[1] : x[3];

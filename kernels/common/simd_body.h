@@ -1,7 +1,8 @@
 /*
  * simd_body.h - the loops of simd.h, for the family whose file includes this: it
  * has defined lanes, LANES, BLOCK_ROWS, BLOCK_VECTORS, multiply_add, larger,
- * largest_lane, sum_of_lanes and what simd_rows.h wants.
+ * largest_lane, sum_of_lanes and what simd_rows.h wants; SIMD_EXP2 says that it has
+ * also defined exp2_nonpositive_lanes.
  * All are static but the table, so that no other file's code can be linked to them.
  */
 
@@ -107,6 +108,7 @@ static void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const fl
 
 /* ---- exponentials ------------------------------------------------------------- */
 
+#ifndef SIMD_EXP2
 /* 2^x for x <= 0: below 2^-126 it is 2^-126, which vanishes beside a sum that holds
  * at least one 1. A number added that leaves no bits for a fraction, and taken off
  * again, rounds to the nearest whole; its lowest bits are that whole. The polynomial
@@ -125,6 +127,7 @@ static inline lanes exp2_nonpositive_lanes(lanes x)
     p = multiply_add(p, f, all_of(1.0f));
     return (lanes)((uint_lanes)p + ((uint_lanes)shifted << 23));
 }
+#endif
 
 static float row_max(int64_t count, const float *row)
 {
@@ -305,6 +308,7 @@ const simd_functions SIMD_TABLE = {
     .narrow = narrow,
     .copy = copy,
     .fill = fill,
+    .settle = settle,
     .add_scaled = add_scaled,
     .sum = sum,
     .sum_of_squares = sum_of_squares,
@@ -312,7 +316,7 @@ const simd_functions SIMD_TABLE = {
     .normalize = normalize,
     .add_norm_gradients = add_norm_gradients,
     .norm_input_gradient = norm_input_gradient,
-    .sum_of_exponentials = sum_of_exponentials,
+    .add_exponentials = add_exponentials,
     .softmax_gradient = softmax_gradient,
     .adamw = adamw,
     .sgd = sgd,

@@ -150,7 +150,6 @@ static inline __attribute__((always_inline)) void map(int64_t count, const map_i
         if (first > 0) store_some(dst, map_some(in, rows, 0, first, f), first);
         for (i = first; i + LANES <= count; i += LANES)
             store_around(dst + i, map_some(in, rows, i, LANES, f));
-        settle();
     } else {
         for (; i + LANES <= count; i += LANES) store(dst + i, map_some(in, rows, i, LANES, f));
     }
@@ -277,21 +276,61 @@ static void norm_input_gradient(int64_t count, const float *statistics, const fl
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
-static inline lanes exponential(lanes x, lanes y, lanes max)
+static inline lanes exponential(lanes x, lanes max)
 {
-    (void)y;
     return exp2_nonpositive_lanes((x - max) * 1.44269504088896340736f);
 }
 
-/* What is beyond the row adds 2^-126 a lane: nothing, beside the largest's 1. */
-static float sum_of_exponentials(int64_t count, float max, const float *x)
+/* A row's sum so far, in parts, relative to the largest element so far. */
+enum { SUM_PARTS = 4, SUM_GROUP = BLOCK_ROWS < 12 ? 4 : 8 }; /* with as many registers */
+typedef struct exponential_sum {
+    lanes parts[SUM_PARTS], max;
+} exponential_sum;
+
+/* Only where there is something larger: of a row of n elements in any order that is
+ * expected log(n) times. */
+static void raise_max(exponential_sum *s, float max)
 {
-    return sum_terms(count, x, x, max, -INFINITY, exponential);
+    lanes factor = exponential(s->max, all_of(max));
+    for (int p = 0; p < SUM_PARTS; p++) s->parts[p] *= factor;
+    s->max = all_of(max);
+}
+
+/* A group of vectors is read once, and stays in registers while its largest is found;
+ * inlined with a known number of them. */
+static inline __attribute__((always_inline)) void add_group(exponential_sum *s, const lanes *x,
+                                                            int vectors)
+{
+    lanes top[SUM_GROUP];
+    for (int v = 0; v < vectors; v++) top[v] = x[v];
+    for (int half = vectors / 2; half > 0; half /= 2)
+        for (int v = 0; v < half; v++) top[v] = larger(top[v], top[v + half]);
+    if (any_greater(top[0], s->max)) raise_max(s, largest_lane(top[0]));
+    for (int v = 0; v < vectors; v++) s->parts[v % SUM_PARTS] += exponential(x[v], s->max);
+}
+
+/* What is beyond the row adds 2^-126 a lane: nothing, beside the largest's 1. */
+static void add_exponentials(int64_t count, const float *x, float *max, float *sum)
+{
+    exponential_sum s = {.max = all_of(*max)};
+    lanes some[SUM_GROUP];
+    int64_t i = 0;
+    s.parts[0][0] = *sum;
+    for (; i + SUM_GROUP * LANES <= count; i += SUM_GROUP * LANES) {
+        for (int v = 0; v < SUM_GROUP; v++) some[v] = load(x + i + v * LANES);
+        add_group(&s, some, SUM_GROUP);
+    }
+    for (; i < count; i += LANES) {
+        some[0] = i + LANES <= count ? load(x + i) : load_some(x + i, count - i, -INFINITY);
+        add_group(&s, some, 1);
+    }
+    *max = s.max[0];
+    *sum = sum_of_lanes((s.parts[0] + s.parts[1]) + (s.parts[2] + s.parts[3]));
 }
 
 static inline lanes scaled_exponential(const lanes *in, const lanes *c)
 {
-    return exponential(in[0], in[0], c[0]) * c[1];
+    return exponential(in[0], c[0]) * c[1];
 }
 
 static void softmax_gradient(int64_t count, float lse, float scale, const float *x, float *dst,

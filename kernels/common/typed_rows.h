@@ -35,6 +35,17 @@ static inline void typed_row_done(const float *row, void *data, kernel_dtype dty
         kernel_from_f32(row, dtype, count, element_to(data, dtype, first));
 }
 
+/* Of a row that is read next and lies anywhere: processors guess what follows within a
+ * page, but not where the next row begins. */
+static inline void typed_row_prefetch(const void *data, kernel_dtype dtype, int64_t first,
+                                      int64_t count)
+{
+    enum { LINE = 64, PAGE = 4096 };
+    const char *row = element_at(data, dtype, first);
+    int64_t bytes = count * (int64_t)kernel_dtype_bytes(dtype);
+    for (int64_t i = 0; i < (bytes < PAGE ? bytes : PAGE); i += LINE) __builtin_prefetch(row + i);
+}
+
 /* Rows that make a range worth handing to a thread: one costs some microseconds to
  * wake, which is what so many elements take. */
 static inline int64_t typed_rows_at_a_time(int64_t width)

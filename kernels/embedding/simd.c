@@ -64,11 +64,15 @@ static void forward_rows(void *context, int worker, int64_t begin, int64_t end)
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t token = j->args->tokens[i] * s->columns, out = i * s->columns;
+        if (i + 1 < end)
+            typed_row_prefetch(j->args->token_table, j->args->dtype,
+                               j->args->tokens[i + 1] * s->columns, s->columns);
         if (s->context == 0) copy_row(j, token, out);
         for (int64_t c = 0; c < s->columns && s->context > 0; c += PIECE)
             add_piece(j, token + c, i % s->context * s->columns + c, out + c,
                       s->columns - c < PIECE ? s->columns - c : PIECE);
     }
+    simd()->settle();
 }
 
 static int forward_on(int threads, const embedding_forward_args *a)
@@ -120,6 +124,11 @@ static void add_row(const embedding_backward_args *a, int64_t row, int inits, fl
         simd()->add_scaled(columns, sums, 1, x, sums, 0);
 }
 
+static void prefetch_row(const embedding_backward_args *a, int64_t row)
+{
+    typed_row_prefetch(a->dout, a->dtype, row * a->shape.columns, a->shape.columns);
+}
+
 /* A row of zeros is one of no bits. */
 static void store_row(const embedding_backward_args *a, const float *sums, int64_t row,
                       int around, void *table)
@@ -142,12 +151,16 @@ static void token_rows(void *context, int worker, int64_t begin, int64_t end)
     const embedding_order *o = &j->order;
     float *sums = j->own + worker * OWN_ROWS * j->args->shape.columns;
     float *room = sums + j->args->shape.columns;
+    int64_t all = o->begin[end];
     for (int64_t v = begin; v < end; v++) {
         int64_t first = o->begin[v], last = o->begin[v + 1];
-        for (int64_t i = first; i < last; i++)
+        for (int64_t i = first; i < last; i++) {
+            if (i + 1 < all) prefetch_row(j->args, o->order[i + 1]);
             add_row(j->args, o->order[i], i == first, sums, room);
+        }
         store_row(j->args, last > first ? sums : NULL, v, j->around, j->args->dtoken_table);
     }
+    simd()->settle();
 }
 
 static void position_rows(void *context, int worker, int64_t begin, int64_t end)
@@ -156,8 +169,10 @@ static void position_rows(void *context, int worker, int64_t begin, int64_t end)
     const embedding_shape *s = &j->args->shape;
     float *sums = j->own + worker * OWN_ROWS * s->columns, *room = sums + s->columns;
     for (int64_t p = begin; p < end; p++) {
-        for (int64_t i = p; i < s->rows; i += s->context)
+        for (int64_t i = p; i < s->rows; i += s->context) {
+            if (i + s->context < s->rows) prefetch_row(j->args, i + s->context);
             add_row(j->args, i, i == p, sums, room);
+        }
         store_row(j->args, p < s->rows ? sums : NULL, p, 0, j->args->dposition_table);
     }
 }

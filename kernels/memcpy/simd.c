@@ -33,6 +33,7 @@ static void move_words(void *context, int worker, int64_t begin, int64_t end)
         simd()->copy(end - begin, (const float *)(const void *)j->src + begin, dst, j->around);
     else
         simd()->fill(end - begin, j->value, dst, j->around);
+    simd()->settle();
 }
 
 /* Neither need be. */

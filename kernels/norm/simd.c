@@ -89,6 +89,7 @@ static void forward_rows(void *context, int worker, int64_t begin, int64_t end)
     const forward_job *j = context;
     float *own = j->own + worker * OWN_ROWS * j->args->shape.width;
     for (int64_t row = begin; row < end; row++) forward_row(j, row, own);
+    simd()->settle();
 }
 
 static size_t forward_workspace(const norm_forward_args *a, int threads)
@@ -182,6 +183,7 @@ static void backward_parts(void *context, int worker, int64_t begin, int64_t end
         memset(sums, 0, (size_t)(PART_ROWS * width) * sizeof *sums);
         for (; row < last && row < rows; row++) backward_row(j, row, sums, own);
     }
+    simd()->settle();
 }
 
 static size_t backward_workspace(const norm_backward_args *a, int threads)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,15 +15,46 @@ static struct {
     char call[64], kind[8];
     long number;
     const char *mark;
+    fault_uses *uses; /* to count in, or NULL */
 } fault;
 
-static long uses;
+static long uses, counted[FAULT_CALLS];
 static int counts = 1, happened; /* happened: in this process */
 
 static int is_kind(const char *kind)
 {
     return !strcmp(fault.kind, kind);
 }
+
+/* ---- counting ---- */
+
+static fault_uses *map_uses(const char *path)
+{
+    const int access = PROT_READ | PROT_WRITE;
+    long file = path ? syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1, at;
+    if (file < 0)
+        return NULL;
+    at = syscall(SYS_mmap, NULL, sizeof(fault_uses), access, MAP_SHARED, file, 0L);
+    syscall(SYS_close, file);
+    return at < 0 && at > -4096 ? NULL : (fault_uses *)at;
+}
+
+/* Of the processes of an execution each counts for itself, and the most uses are told. */
+static void count_use(const char *call)
+{
+    fault_uses *shared = fault.uses;
+    size_t i = 0;
+    while (__atomic_exchange_n(&shared->taken, 1, __ATOMIC_ACQUIRE))
+        ;
+    while (i < FAULT_CALLS - 1 && shared->of[i].call[0] && strcmp(shared->of[i].call, call) != 0)
+        i++;
+    strncpy(shared->of[i].call, call, sizeof shared->of[i].call - 1);
+    if (++counted[i] > shared->of[i].most)
+        shared->of[i].most = counted[i];
+    __atomic_store_n(&shared->taken, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- failing ---- */
 
 /* "CALL N KIND" into its parts. */
 static void read_environment(void)
@@ -32,6 +64,7 @@ static void read_environment(void)
     char *end;
     fault.known = 1;
     fault.mark = getenv("FAULT_MARK");
+    fault.uses = map_uses(getenv("FAULT_USES"));
     counts = !from || strcmp(from, "cases") != 0;
     if (length == 0 || length >= sizeof fault.call || !fault.mark)
         return;
@@ -48,6 +81,8 @@ int fault_now(const char *call)
     long use, file;
     if (!fault.known)
         read_environment();
+    if (fault.uses && counts)
+        count_use(call);
     if (!counts || strcmp(call, fault.call) != 0)
         return 0;
     use = __atomic_add_fetch(&uses, 1, __ATOMIC_SEQ_CST);

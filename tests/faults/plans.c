@@ -5,41 +5,20 @@
     "--csv", "rows.csv", "--max-time", "0.002", "--max-samples", "3", "--min-samples", "2",    \
         "--warmup", "1", "--timeout", "5", "--quiet"
 
-static const char *const cuda_calls[] = {
-    "cudaGetDeviceCount", "cudaSetDevice", "cudaGetDeviceProperties", "cudaDeviceGetAttribute",
-    "cudaDeviceGetPCIBusId", "cudaDeviceGetMemPool", "cudaMemPoolGetAttribute",
-    "cudaMemPoolSetAttribute", "cudaRuntimeGetVersion", "cudaDeviceSynchronize", "cudaMalloc",
-    "cudaFree", "cudaHostAlloc", "cudaFreeHost", "cudaMemGetInfo", "cudaMemcpy", "cudaMemcpyAsync",
-    "cudaMemset", "cudaMemsetAsync", "cudaStreamCreateWithFlags", "cudaStreamDestroy",
-    "cudaStreamSynchronize", "cudaStreamWaitEvent", "cudaLaunchHostFunc", "cudaEventCreate",
-    "cudaEventDestroy", "cudaEventRecord", "cudaEventQuery", "cudaEventElapsedTime",
-    "cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphGetNodes",
-    "cudaGraphInstantiateWithFlags", "cudaGraphLaunch", "cudaGraphDestroy", "cudaGraphExecDestroy",
-    "cudaGetDriverEntryPointByVersion", "cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload",
-    "cuLaunchKernel", "nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetHandleByUUID",
-    "nvmlDeviceGetClockInfo", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetEnforcedPowerLimit",
-    "nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetFieldValues",
-    "nvmlDeviceGetTotalEnergyConsumption", NULL};
-static const char *const host_calls[] = {
-    "malloc", "calloc", "realloc", "posix_memalign", "mmap", "open", "fopen", "fdopen",
-    "open_memstream", "fmemopen", "mkstemp", "mkdtemp", "write", "pwrite", "read", "pread", "fread",
-    "fwrite", "fflush", "fclose", "rename", "ftruncate", "lseek", "flock", "stat", "fstat",
-    "access", "realpath", "fork", "pipe", "execve", "execv", "waitpid", "pthread_create",
-    "clock_gettime", "fcntl", NULL};
 static const char *const all_kinds[] = {"once", "lost", "on", NULL};
 static const char *const once[] = {"once", NULL}, *const lost[] = {"lost", NULL};
 static const char *const host_kinds[] = {"once", "on", NULL};
 
 #define CUDA_AS(all, plain, what, ...)                                                     \
-    .plan = "cuda", .name = what, .calls = cuda_calls, .kinds = all, .few = plain,             \
-    .arguments = {"cuda_program", QUICK, __VA_ARGS__}
+    .plan = "cuda", .name = what, .kinds = all, .few = plain,             \
+    .arguments = {"%cuda_program", QUICK, __VA_ARGS__}
 #define CUDA(...) CUDA_AS(all_kinds, __VA_ARGS__), .from_cases = 1
 #define HOST(plain, what, ...)                                                             \
-    .plan = "host", .name = what, .calls = host_calls, .kinds = host_kinds, .few = plain,      \
-    .arguments = {"host_program", QUICK, __VA_ARGS__}
+    .plan = "host", .name = what, .kinds = host_kinds, .few = plain,      \
+    .arguments = {"%host_program", QUICK, __VA_ARGS__}
 #define TOOL(plain, what, ...)                                                             \
-    .plan = "compare", .name = what, .calls = host_calls, .kinds = host_kinds, .few = plain,   \
-    .says_the_same = 1, .arguments = {"gpubench-compare", __VA_ARGS__}
+    .plan = "compare", .name = what, .kinds = host_kinds, .few = plain,   \
+    .says_the_same = 1, .arguments = {"%gpubench-compare", __VA_ARGS__}
 #define OLD "--filter", "f32", "@baselines/nvidia-h200/loss.csv"
 #define NEW "@baselines/nvidia-h200/loss.csv"
 

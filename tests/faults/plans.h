@@ -10,8 +10,8 @@ enum { MOST_SCENARIOS = 64 };
 
 typedef struct scenario {
     const char *plan, *name;
-    const char *arguments[TRIAL_ARGUMENTS]; /* the program's name, and what it is given */
-    const char *const *calls, *const *kinds; /* see fault.h */
+    const char *arguments[TRIAL_ARGUMENTS]; /* the program, and what it is given */
+    const char *const *kinds; /* see fault.h */
     const char *const *few;  /* the kinds that a plain test has time for; NULL: none of it */
     int from_cases;          /* the uses in front of the first case are another scenario's */
     int says_the_same;       /* or refuses: no rows, but a verdict is its outcome */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "trial.h"
 
+#include "fault.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -181,6 +183,28 @@ void trial_read_rows(const char *path, trial_rows *rows)
 
 /* ---- executing ---- */
 
+/* A file of zeros, in which the program counts its calls. */
+static void make_uses(const trial *one)
+{
+    char path[200];
+    in_folder(one, "uses", path, sizeof path);
+    write_text(path, "");
+    if (truncate(path, sizeof *one->uses) != 0)
+        perror(path);
+}
+
+static void read_uses(const trial *one)
+{
+    char path[200];
+    FILE *file;
+    in_folder(one, "uses", path, sizeof path);
+    file = fopen(path, "rb");
+    if (!file || fread(one->uses, sizeof *one->uses, 1, file) != 1)
+        memset(one->uses, 0, sizeof *one->uses);
+    if (file)
+        fclose(file);
+}
+
 static void become_program(const trial *one)
 {
     char path[200];
@@ -190,6 +214,9 @@ static void become_program(const trial *one)
     in_folder(one, "fired", path, sizeof path);
     setenv("FAULT_MARK", path, 1);
     setenv("FAULT", one->fault ? one->fault : "", 1);
+    in_folder(one, "uses", path, sizeof path);
+    if (one->uses)
+        setenv("FAULT_USES", path, 1);
     setenv("FAULT_FROM", one->from_cases ? "cases" : "start", 1);
     setenv("ASAN_OPTIONS", "exitcode=99:allocator_may_return_null=1", 1);
     in_folder(one, "stderr", path, sizeof path);
@@ -242,7 +269,7 @@ static void look_at_folders(trial *one)
     char path[200], names[1000];
     in_folder(one, "tmp", path, sizeof path);
     list_others(path, none, names, sizeof names);
-    if (*names)
+    if (*names && !is_told(one, names))
         trial_complain(one, "left in the temporary folder:%s", names);
     in_folder(one, "out", path, sizeof path);
     list_others(path, results, names, sizeof names);
@@ -290,6 +317,8 @@ void trial_run(trial *one)
     in_folder(one, "out/rows.csv", path, sizeof path);
     write_text(path, trial_earlier);
     one->problem[0] = '\0';
+    if (one->uses)
+        make_uses(one);
     child = fork();
     if (child == 0)
         become_program(one);
@@ -302,6 +331,8 @@ void trial_run(trial *one)
     one->out = trial_read(path);
     in_folder(one, "out/rows.csv", path, sizeof path);
     trial_read_rows(path, &one->rows);
+    if (one->uses)
+        read_uses(one);
     look_at_end(one);
     look_at_folders(one);
 }

@@ -26,6 +26,7 @@ typedef struct trial {
     const char *arguments[TRIAL_ARGUMENTS];
     const char *fault; /* FAULT of the environment, or NULL */
     int from_cases;    /* FAULT_FROM=cases */
+    struct fault_uses *uses; /* NULL, or where to put what the program called */
     /* what came out */
     int status; /* exit status, or 128 + the signal */
     int fired;  /* the fault happened */

@@ -86,6 +86,26 @@ static void test_version_1(void **state)
     remove_file("a/cpu.cfs_period_us");
 }
 
+/* The largest of a tree made here; a machine's own is some. */
+static void test_caches(void **state)
+{
+    (void)state;
+    make_folder("cache");
+    make_folder("cache/index0");
+    make_folder("cache/index3");
+    write_file("cache/index0/size", "48K\n");
+    write_file("cache/index3/size", "32768K\n");
+    assert_int_equal(cpu_cache_bytes(root), 32 << 20);
+    remove_file("cache/index3/size");
+    assert_int_equal(cpu_cache_bytes(root), 48 << 10);
+    remove_file("cache/index0/size");
+    assert_true(cpu_cache_bytes(root) >= 1 << 14);
+    assert_true(cpu_cache_bytes(NULL) >= 1 << 14);
+    remove_file("cache/index0");
+    remove_file("cache/index3");
+    remove_file("cache");
+}
+
 static void test_own(void **state)
 {
     (void)state;
@@ -120,7 +140,7 @@ int main(void)
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_parents),
         cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_own),
+        cmocka_unit_test(test_caches), cmocka_unit_test(test_own),
         cmocka_unit_test(test_pin),
     };
     if (!mkdtemp(root)) return 1;

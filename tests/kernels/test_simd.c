@@ -4,6 +4,9 @@
  */
 #include "kernel_test.h"
 
+#include <float.h>
+
+
 #include "../../kernels/common/convert.h"
 #include "../../kernels/common/random.h"
 #include "../../kernels/common/simd.h"
@@ -127,9 +130,32 @@ static void gelu_of(const simd_functions *f)
     free(slope);
 }
 
-/* What is no number stays none. */
+/* Of COUNT elements that are 0 the one at each place is 3, or no number, or nothing. */
+static void places_of(const simd_functions *f)
+{
+    enum { COUNT = 300 };
+    float x[COUNT] = {0};
+    for (int place = 0; place < COUNT; place++) {
+        const float value[] = {3, -INFINITY, NAN};
+        const double sum[] = {1 + (COUNT - 1) * exp(-3), COUNT - 1, NAN};
+        for (int i = 0; i < 3; i++) {
+            float largest = -FLT_MAX, total = 0;
+            x[place] = value[i];
+            f->add_exponentials(COUNT, x, &largest, &total);
+            if (i < 2) assert_close(largest, i == 0 ? 3 : 0, 0);
+            if (i < 2) assert_close(total, sum[i], 1e-6 * sum[i]);
+            assert_int_equal(isnan(total), i == 2);
+        }
+        x[place] = 0;
+    }
+}
+
+/* What is no number stays none, and what is masked vanishes. */
 static void nan_of(const simd_functions *f)
 {
+    float masked[2] = {-INFINITY, -1e30f};
+    f->exponentiate(2, 1, 0, masked);
+    assert_true(masked[0] >= 0 && masked[0] < 2e-38f && masked[1] >= 0 && masked[1] < 2e-38f);
     float row[3] = {1, NAN, 2}, pair[2] = {NAN, 1}, slope[2] = {1, 1};
     f->exponentiate(3, 1, 2, row);
     assert_true(isnan(row[1]));
@@ -201,8 +227,12 @@ static void sums_of(const simd_functions *f)
         assert_close(f->sum(n, x), n * middle, 0);
         assert_close(f->sum_of_squares(n, x, (float)middle), (pow(n, 3) - n) / 12, 1e-6 * n * n * n);
         assert_int_equal(f->sum_words(n, words), (uint32_t)(n * (n - 1) / 2 - 2 * n));
-        float log_sum = f->sum_of_exponentials(n, x[n - 1], x); /* a geometric series of 1 / e */
-        assert_close(log_sum, (1 - exp(-n)) / (1 - exp(-1)), 1e-6);
+        float largest = -FLT_MAX, total = 0;
+        f->add_exponentials(n, x, &largest, &total); /* a geometric series of 1 / e */
+        assert_close(largest, (double)x[n - 1], 0);
+        assert_close(total, (1 - exp(-n)) / (1 - exp(-1)), 1e-6);
+        f->add_exponentials(1, x, &largest, &total); /* nothing larger */
+        assert_close(total, (1 - exp(-n)) / (1 - exp(-1)) + exp(1 - n), 1e-6);
         float gradient[MOST];
         f->softmax_gradient(n, x[n - 1], 3, x, gradient, 0);
         for (int i = 0; i < n; i++) assert_close(gradient[i], 3 * exp(i + 1 - n), 4e-7);
@@ -217,6 +247,7 @@ static void test_families(void **state)
     for_families(softmax_of);
     for_families(rows_of);
     for_families(gelu_of);
+    for_families(places_of);
     for_families(nan_of);
     for_families(halves_of);
     for_families(maps_of);

@@ -1,0 +1,110 @@
+/* See outcome.h. */
+#include "outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const trial_row *find_row(const trial_rows *rows, const char *key)
+{
+    size_t i;
+    for (i = 0; i < rows->count; i++)
+        if (!strcmp(rows->rows[i].key, key))
+            return &rows->rows[i];
+    return NULL;
+}
+
+/* Without graphs there is no graph mode, and without the framework's kernels no cold one. */
+static int says_why_unsupported(const trial_row *row)
+{
+    return !strcmp(row->mode, "graph") || strstr(row->flags, "the_driver_takes_no_kernel");
+}
+
+static int is_one_of(const char *status, const char *const *known)
+{
+    while (*known && strcmp(status, *known) != 0)
+        known++;
+    return *known != NULL;
+}
+
+/* A row of what failed says so and has no numbers, any other has them. 1 if it failed,
+ * which what is unsupported did not, nor what is as it is without a fault. */
+static int look_at_row(trial *one, const trial_row *row, const trial_row *without)
+{
+    static const char *const failures[] = {"failed", "oom", NULL};
+    if (!strcmp(row->status, "ok")) {
+        if (!(strtod(row->median, NULL) > 0) || !*row->samples)
+            trial_complain(one, "%s is ok without numbers", row->key);
+        return 0;
+    }
+    if (*row->median || *row->samples)
+        trial_complain(one, "%s is %s and has numbers", row->key, row->status);
+    if (without && !strcmp(row->status, without->status))
+        return 0;
+    if (!strstr(row->flags, "reason=") && !strstr(row->flags, "needed_bytes="))
+        trial_complain(one, "%s is %s without a reason", row->key, row->status);
+    if (!is_one_of(row->status, failures) &&
+        (strcmp(row->status, "unsupported") != 0 || !says_why_unsupported(row)))
+        trial_complain(one, "%s is %s: %s", row->key, row->status, row->flags);
+    return strcmp(row->status, "unsupported") != 0;
+}
+
+/* Status 1 may also be of what has no row. */
+static int says_what_failed(const trial *one)
+{
+    return strstr(one->err, ": not traced: ") || strstr(one->err, ": ended early with status ");
+}
+
+static void look_at_rows(trial *one, const healthy *without, int is_once)
+{
+    const trial_rows *wanted = &without->rows;
+    size_t i, failed = 0;
+    for (i = 0; i < one->rows.count; i++)
+        failed += (size_t)look_at_row(one, &one->rows.rows[i],
+                                      find_row(wanted, one->rows.rows[i].key));
+    for (i = 0; i < wanted->count && is_once; i++)
+        if (!find_row(&one->rows, wanted->rows[i].key))
+            trial_complain(one, "no row of %s", wanted->rows[i].key);
+    if (is_once && one->rows.count != wanted->count)
+        trial_complain(one, "%zu rows instead of %zu", one->rows.count, wanted->count);
+    if (is_once && failed > 1)
+        trial_complain(one, "%zu rows failed of one fault", failed);
+    if (one->status == 0 && (failed > 0 || one->rows.count != wanted->count))
+        trial_complain(one, "exit status 0 with %zu rows, %zu of them failed", one->rows.count,
+                       failed);
+    if (one->status == 1 && failed == 0 && without->status == 0 && !says_what_failed(one))
+        trial_complain(one, "exit status 1, and no row failed");
+}
+
+/* A verdict is what it is without the fault, or there is none and that is said. */
+static void look_at_verdict(trial *one, const scenario *of, const healthy *without)
+{
+    if (one->status != 2 && (one->status != without->status || strcmp(one->out, without->out) != 0))
+        trial_complain(one, "exit status %d and %zu bytes said, instead of %d and %zu", one->status,
+                       strlen(one->out), without->status, strlen(without->out));
+    if (one->status == 2 && of->writes_file && !trial_kept_earlier(one))
+        trial_complain(one, "the earlier file is gone");
+}
+
+void look_at_outcome(trial *one, const scenario *of, const healthy *without, int is_once)
+{
+    if (of->says_the_same)
+        look_at_verdict(one, of, without);
+    else if (trial_kept_earlier(one) && one->status != 2)
+        trial_complain(one, "exit status %d and no rows", one->status);
+    else if (!trial_kept_earlier(one) && one->rows.problem[0])
+        trial_complain(one, "rows.csv: %s", one->rows.problem);
+    else if (!trial_kept_earlier(one))
+        look_at_rows(one, without, is_once && one->status != 2);
+}
+
+int look_at_healthy(trial *one, const scenario *of)
+{
+    size_t i;
+    if (!of->says_the_same && one->rows.problem[0])
+        trial_complain(one, "rows.csv: %s", one->rows.problem);
+    for (i = 0; i < one->rows.count && !of->says_the_same; i++)
+        (void)look_at_row(one, &one->rows.rows[i], NULL);
+    if (one->status != 0 && !(one->status == 1 && of->says_the_same))
+        trial_complain(one, "exit status %d", one->status);
+    return !one->problem[0];
+}
