@@ -269,6 +269,7 @@ TIMED_TESTS = $(filter-out $(FORMULA_TESTS),$(TEST_PROGRAMS)) $(FAST_PROGRAMS) \
   "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
   "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
   "tests/suites/test_scaling_nccl.sh $(SCALING_CUDA)" \
+  "tests/suites/test_ranks_nccl.sh $(TESTS)/collective_cuda $(SCALING_CUDA)" \
   "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
   tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh tests/scripts/test_examples.sh \
   "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \

@@ -257,6 +257,7 @@ static int lead(void *context)
     ranks_answer own;
     carry_out(order, &own);
     if (order->what == JOB_QUIT) return code;
+    if (collective_is_stopped(&job.here.stop) && job.place.size > 1) return code;
     if (job.place.size == 1)
         job.answers[0] = own;
     else if (code == 0)
@@ -307,15 +308,25 @@ static const char *take_back(void)
     return worker_do(lead, &order, limit_s()) == WORKER_LATE ? NULL : who;
 }
 
+/* What this process has on its GPU waits for the others for ever: only when it is aborted
+ * can the device be asked anything. */
+static void let_go(void)
+{
+    collective_set_stop(&job.here.stop, 1);
+    (void)worker_wait(2);
+}
+
 static ranks_answer give_up(const job_order *order)
 {
     ranks_answer answer = {.code = GPUBENCH_FAILED};
     char silent[COLLECTIVE_MESSAGE];
     const char *who = silent;
-    if (job.place.size > 1)
+    if (job.place.size > 1) {
         heartbeat_blame(order->sequence, silent, sizeof silent);
-    else
+        let_go();
+    } else {
         who = take_back();
+    }
     job.open = 0;
     job.over = who == silent || !who;
     snprintf(job.why, sizeof job.why, "%s not finished after %.3g s (--timeout): %.120s",
