@@ -406,6 +406,11 @@ void gpubench_usage_error(gpubench *bench, const char *format, ...) GPUBENCH_PRI
 /* Says something on standard error behind the program's name, unless --quiet. */
 void gpubench_note(const gpubench *bench, const char *format, ...) GPUBENCH_PRINTF(2, 3);
 
+/* A name as a terminal or a CI's log may show it, in room, cut to bytes - 1: control
+ * characters, bytes that are no UTF-8, and what begins a command of a log ("::" in front,
+ * "##") become '?'. Gives back room. */
+const char *gpubench_plain(const char *text, char *room, size_t bytes);
+
 /* ---- looking inside one execution: --kernels, --memory and --trace ---- */
 
 /* Watches further executions of each case that was measured, after all that is timed:
@@ -1729,16 +1734,103 @@ static void gpb_clear_progress(void);
 static int gpb_calibrate(gpubench *bench, unsigned mode, int (*run)(void *, gpubench_stream),
                          double *median_us);
 
+/* Bytes of the character of UTF-8 at text; 0: it is none (RFC 3629). */
+static size_t gpb_utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0, i;
+    for (i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90))
+        return 0;
+    return length;
+}
+
+/* Control characters of ASCII, and those that UTF-8 spells with two bytes. */
+static int gpb_is_control(const unsigned char *at)
+{
+    return *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+}
+
+/* Is nothing in front that a CI's log would not trim? */
+static int gpb_begins(const char *text, const char *at)
+{
+    while (at > text && !(at[-1] > 0x20 && at[-1] < 0x7f))
+        at--;
+    return at == text;
+}
+
+/* Bytes of the character at `at` in text; *shown: whether it may be shown as it is. A CI's
+ * log takes "::error::" for a command at the beginning of a line, "##[error]" anywhere. */
+static size_t gpb_look_at(const char *text, const char *at, int *shown)
+{
+    const unsigned char *bytes = (const unsigned char *)at;
+    size_t length = gpb_utf8_length(bytes);
+    *shown = length > 0 && !gpb_is_control(bytes) &&
+             !(at > text && at[-1] == '#' && at[0] == '#') &&
+             !(at[0] == ':' && at[1] == ':' && gpb_begins(text, at));
+    return length > 0 ? length : 1;
+}
+
+/* As many bytes as the text has, so that columns keep their widths. */
+static void gpb_put_plain(FILE *file, const char *text)
+{
+    const char *at = text;
+    while (*at) {
+        int shown;
+        size_t length = gpb_look_at(text, at, &shown);
+        for (; length > 0; length--, at++)
+            putc(shown ? *at : '?', file);
+    }
+}
+
+const char *gpubench_plain(const char *text, char *room, size_t bytes)
+{
+    const char *at = text;
+    size_t used = 0;
+    while (*at) {
+        int shown;
+        size_t length = gpb_look_at(text, at, &shown);
+        if (used + length >= bytes)
+            break;
+        for (; length > 0; length--, at++)
+            room[used++] = shown ? *at : '?';
+    }
+    room[used] = '\0';
+    return room;
+}
+
 /* Whose cases are executed: for those functions of a case that get no handle. */
 static gpubench *gpb_measuring;
 
 GPUBENCH_PRINTF(2, 0)
 static void gpb_complain(const gpubench *bench, const char *format, va_list arguments)
 {
+    char room[512], *text = room, *line, *end;
+    va_list again;
+    int length;
+    va_copy(again, arguments);
+    length = vsnprintf(room, sizeof room, format, arguments);
+    if (length >= (int)sizeof room) {
+        text = (char *)malloc((size_t)length + 1);
+        if (text)
+            vsnprintf(text, (size_t)length + 1, format, again);
+    }
+    va_end(again);
     gpb_clear_progress();
-    fprintf(stderr, "%s: ", bench->suite);
-    vfprintf(stderr, format, arguments);
-    putc('\n', stderr);
+    gpb_put_plain(stderr, bench->suite);
+    fputs(": ", stderr);
+    for (line = text ? text : room; line; line = end) { /* a message may have several lines */
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        gpb_put_plain(stderr, line);
+        putc('\n', stderr);
+    }
+    if (text != room)
+        free(text);
 }
 
 GPUBENCH_PRINTF(2, 3)
@@ -6151,7 +6243,8 @@ static void gpb_show_progress(gpubench *bench, const gpb_live *live, size_t toge
     columns = gpb_columns_of(stderr);
     if (columns > 0 && columns < (int)sizeof line)
         line[columns - 1] = '\0'; /* of two lines only the second could be cleared */
-    fprintf(stderr, "\r\033[K%s", line);
+    fputs("\r\033[K", stderr);
+    gpb_put_plain(stderr, line);
     fflush(stderr);
     gpb_progress_stands = 1;
 }
@@ -6706,21 +6799,9 @@ static int gpb_is_number_column(int column)
     return column >= GPB_COLUMN_samples && column <= GPB_COLUMN_energy_mj;
 }
 
-/* Bytes of the character of UTF-8 at text; 0: it is none (RFC 3629). */
-static size_t gpb_utf8_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-                    : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0, i;
-    for (i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90))
-        return 0;
-    return length;
-}
-
-/* RFC 8259; a byte that is no UTF-8 becomes the character that says so. */
+/* RFC 8259; a byte that is no UTF-8 becomes the character that says so. What a terminal or a
+ * CI's log would obey is spelt by its number: the second byte of two is that of a control
+ * character. */
 static void gpb_write_json_text(FILE *file, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -6729,8 +6810,8 @@ static void gpb_write_json_text(FILE *file, const char *text)
         size_t length = gpb_utf8_length(at);
         if (length == 0)
             fputs("\\ufffd", file);
-        else if (*at < 0x20)
-            fprintf(file, "\\u%04x", (unsigned)*at);
+        else if (gpb_is_control(at) || (at[0] == '#' && at[1] == '#'))
+            fprintf(file, "\\u%04x", (unsigned)at[length - 1]);
         else if (*at == '"' || *at == '\\')
             fprintf(file, "\\%c", *at);
         else
@@ -7958,11 +8039,13 @@ static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_m
     size_t i;
     for (i = 0; i < GPB_COUNT_OF(numbers); i++)
         gpb_format_fixed(numbers[i], gpb_decimals(numbers[i], 3), texts[i], sizeof texts[i]);
-    fprintf(file, "%s%s%s: %s is %s times as fast as %s",
-            gpb_text(verdict->row, GPB_COLUMN_case), many_modes ? " " : "",
-            many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "",
-            gpb_text(verdict->row, GPB_COLUMN_variant), texts[0],
-            gpb_text(verdict->base, GPB_COLUMN_variant));
+    gpb_put_plain(file, gpb_text(verdict->row, GPB_COLUMN_case));
+    fputs(many_modes ? " " : "", file);
+    gpb_put_plain(file, many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "");
+    fputs(": ", file);
+    gpb_put_plain(file, gpb_text(verdict->row, GPB_COLUMN_variant));
+    fprintf(file, " is %s times as fast as ", texts[0]);
+    gpb_put_plain(file, gpb_text(verdict->base, GPB_COLUMN_variant));
     if (verdict->pairs > 1)
         fprintf(file, ": geometric mean of %llu pairs, %s to %s",
                 (unsigned long long)verdict->pairs, texts[1], texts[2]);
@@ -8192,12 +8275,15 @@ static int gpb_table_width(const gpb_table *table, int end)
 static void gpb_print_cell(FILE *file, const gpb_table *table, int cell, const char *text)
 {
     const int is_first = table->widths[cell] == gpb_table_width(table, cell + 1);
+    const char *shown = *text ? text : "-";
+    int blanks = table->widths[cell] - (int)strlen(shown);
+    if (blanks < 0 || cell == GPB_CELL_FLAGS)
+        blanks = 0;
     if (table->widths[cell] == 0 || (cell == GPB_CELL_FLAGS && !*text))
         return;
-    fprintf(file, "%s%*s", is_first ? "" : "  ",
-            cell == GPB_CELL_FLAGS ? 0
-                                   : table->widths[cell] * (cell < GPB_CELL_MEDIAN ? -1 : 1),
-            *text ? text : "-");
+    fprintf(file, "%s%*s", is_first ? "" : "  ", cell < GPB_CELL_MEDIAN ? 0 : blanks, "");
+    gpb_put_plain(file, shown);
+    fprintf(file, "%*s", cell < GPB_CELL_MEDIAN ? blanks : 0, "");
 }
 
 static void gpb_print_line(FILE *file, const gpb_table *table, const gpb_line *line)
@@ -8222,7 +8308,8 @@ static void gpb_print_head(FILE *file, const gpb_table *table, const gpb_line *l
             const char *text = gpb_text(lines[0].row, gpb_section_columns[i]);
             if (!*text || (gpb_section_columns[i] == GPB_COLUMN_pci && !table->many_devices))
                 continue;
-            fprintf(file, "%s%s", between, text);
+            fputs(between, file);
+            gpb_put_plain(file, text);
             between = " ";
         }
         putc('\n', file);
@@ -8349,9 +8436,12 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
     gpb_find_common_flags(&table);
     gpb_sort_lines(&table, bench->settings.sort);
     gpb_fit_table(&table, columns);
-    if (bench->row_count > 0)
-        fprintf(file, "%s on %s\n", bench->suite,
-                gpb_text(&bench->rows[0], GPB_COLUMN_device));
+    if (bench->row_count > 0) {
+        gpb_put_plain(file, bench->suite);
+        fputs(" on ", file);
+        gpb_put_plain(file, gpb_text(&bench->rows[0], GPB_COLUMN_device));
+        putc('\n', file);
+    }
     for (first = 0; first < table.count; first = end) {
         end = table.sections ? first + 1 : table.count;
         while (end < table.count &&
@@ -8361,8 +8451,11 @@ static void gpb_print_fitted(const gpubench *bench, FILE *file, int columns)
         for (; first < end; first++)
             gpb_print_line(file, &table, &table.lines[first]);
     }
-    if (*table.common)
-        fprintf(file, "\nflags of every row: %s\n", table.common);
+    if (*table.common) {
+        fputs("\nflags of every row: ", file);
+        gpb_put_plain(file, table.common);
+        putc('\n', file);
+    }
     gpb_print_verdicts(file, &table);
     gpb_free_table(&table);
 }
@@ -8974,7 +9067,9 @@ static void gpb_take_devices(gpubench *bench, const char *text)
 {
     const char *told = getenv(GPB_ENV_DEVICE);
     char *copy = gpb_duplicate(told ? "" : text), *at = copy;
-    if (told) {
+    if (told && !gpb_find_backend(told)) {
+        gpubench_usage_error(bench, "%s='%s': no device of this program", GPB_ENV_DEVICE, told);
+    } else if (told) {
         gpb_tell_device(bench, told);
         bench->settings.device = bench->device_told;
     } else if (!strcmp(text, "all") && !GPUBENCH_CUDA) {
@@ -9842,8 +9937,10 @@ static int gpb_list(gpubench *bench)
 {
     const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
     size_t i;
-    for (i = 0; i < bench->item_count && !is_json_only; i++)
-        puts(bench->items[i].key);
+    for (i = 0; i < bench->item_count && !is_json_only; i++) {
+        gpb_put_plain(stdout, bench->items[i].key);
+        putc('\n', stdout);
+    }
     for (i = 0; i < bench->item_count && bench->settings.json; i++) {
         gpb_row *row = gpb_new_row(bench);
         gpb_fill_case(bench, &bench->items[i].one, row);

@@ -237,6 +237,15 @@ static const char *gpt_name(const gpt_event *event)
     return event->name < gpt.name_count ? gpt.names[event->name] : "";
 }
 
+/* Names are anybody's, a terminal obeys what is in them: as text, at most four at a time. */
+static const char *gpt_shown(const char *name)
+{
+    static char rooms[4][400];
+    static unsigned turn;
+    turn = (turn + 1) % 4;
+    return gpubench_plain(name, rooms[turn], sizeof rooms[turn]);
+}
+
 /* Blocks of a grid, threads of a block. */
 static double gpt_count_of(const unsigned *three)
 {
@@ -1135,7 +1144,7 @@ static void gpt_print_bytes_finding(const gpubench_case *one, const gpt_summary 
         return;
     fprintf(gpt.table, "  far from the memory's rate: %.60s moves the %.1f MB that it must at %.0f "
             "GB/s, %.0f %% of %.0f, though it fills the device: accesses that are not coalesced, "
-            "data that are moved again, or waiting\n", gpt_name(group->first),
+            "data that are moved again, or waiting\n", gpt_shown(gpt_name(group->first)),
             (double)one->bytes / 1e6, rate, 100 * rate / gpt.peak_gb_per_s, gpt.peak_gb_per_s);
 }
 
@@ -1148,16 +1157,16 @@ static void gpt_print_findings_of_kernel(const gpubench_case *one, const gpt_sum
         return;
     if (group->waves < 0.5)
         fprintf(gpt.table, "  a small grid: %.60s (%.0f %%) has %.0f blocks, which fill %.2f of what "
-                "the device holds at once\n", gpt_name(group->first), 100 * share,
+                "the device holds at once\n", gpt_shown(gpt_name(group->first)), 100 * share,
                 gpt_count_of(group->first->grid), group->waves);
     else if (group->waves > 1 && group->waves < 1.5)
         fprintf(gpt.table, "  a short last wave: %.60s (%.0f %%) needs %.2f waves, so the device is "
-                "partly empty in every second one\n", gpt_name(group->first), 100 * share,
+                "partly empty in every second one\n", gpt_shown(gpt_name(group->first)), 100 * share,
                 group->waves);
     if (group->occupancy < 0.5 && group->limit && !strcmp(group->limit, "registers"))
         fprintf(gpt.table, "  low occupancy: %.60s (%.0f %%, %.1f us) has %u registers a thread, so "
                 "that %.0f %% of a multiprocessor's warps fit; it pays unless its threads have "
-                "enough to do meanwhile\n", gpt_name(group->first), 100 * share,
+                "enough to do meanwhile\n", gpt_shown(gpt_name(group->first)), 100 * share,
                 (double)group->total_ns / 1e3, group->first->registers, 100 * group->occupancy);
     gpt_print_bytes_finding(one, summary, group);
 }
@@ -1199,8 +1208,9 @@ static void gpt_print_head(const gpubench *bench, const gpubench_case *one,
                            const gpt_summary *summary)
 {
     double idle = summary->span_ns > 0 ? 1 - (double)summary->busy_ns / (double)summary->span_ns : 0;
-    fprintf(gpt.table, "\n%s %s %s %s\n  %s: %llu, %.2f us in all", one->name, one->variant,
-            one->dtype, one->params, gpt.on_gpu ? "kernels, copies and memsets" : "ranges",
+    fprintf(gpt.table, "\n%s %s %s %s\n  %s: %llu, %.2f us in all", gpt_shown(one->name),
+            gpt_shown(one->variant), gpt_shown(one->dtype), gpt_shown(one->params),
+            gpt.on_gpu ? "kernels, copies and memsets" : "ranges",
             (unsigned long long)summary->launches, (double)summary->total_ns / 1e3);
     if (gpt.on_gpu)
         fprintf(gpt.table, "; %.2f us from the first to the last, %.0f %% of it idle",
@@ -1251,7 +1261,7 @@ static void gpt_print_group(const gpubench_case *one, const gpt_summary *summary
             total / 1e3, count, total / 1e3 / count);
     if (gpt.on_gpu)
         gpt_print_device_columns(one, summary, group);
-    fprintf(gpt.table, "  %.90s\n", gpt_name(group->first));
+    fprintf(gpt.table, "  %.90s\n", gpt_shown(gpt_name(group->first)));
 }
 
 static void gpt_print_summary(const gpubench *bench, const gpubench_case *one,
@@ -1437,10 +1447,11 @@ static void gpt_print_change(const gpt_memory *memory, size_t first)
 {
     const char *change = memory->categories[first].change;
     size_t i;
-    fprintf(gpt.memory, "  %s would take %.2f MiB, computed:", change,
+    fprintf(gpt.memory, "  %s would take %.2f MiB, computed:", gpt_shown(change),
             (double)gpt_bytes_of_change(memory, change) / gpt_mib);
     for (i = first; i < memory->count && !strcmp(memory->categories[i].change, change); i++)
-        fprintf(gpt.memory, "%s %s %.2f (%.2f)", i > first ? "," : "", memory->categories[i].name,
+        fprintf(gpt.memory, "%s %s %.2f (%.2f)", i > first ? "," : "",
+                gpt_shown(memory->categories[i].name),
                 (double)memory->categories[i].bytes / gpt_mib,
                 (double)gpt_bytes_as_is(memory, memory->categories[i].name) / gpt_mib);
     fputs("\n", gpt.memory);
@@ -1453,7 +1464,8 @@ static void gpt_print_memory(const gpt_memory *memory)
     double driver = gpt_timed_number(memory->bench, one, "device_bytes");
     size_t i;
     fprintf(gpt.memory, "\n%s %s %s %s\n  memory: %.2f MiB, all of it from setup to teardown",
-            one->name, one->variant, one->dtype, one->params, whole / gpt_mib);
+            gpt_shown(one->name), gpt_shown(one->variant), gpt_shown(one->dtype),
+            gpt_shown(one->params), whole / gpt_mib);
     if (driver > 0)
         fprintf(gpt.memory, "; setup took %.2f MiB", driver / gpt_mib);
     fprintf(gpt.memory, "\n\n  %5s %12s %6s %12s  what\n", "%", "MiB", "parts", "since us");
@@ -1463,7 +1475,7 @@ static void gpt_print_memory(const gpt_memory *memory)
             fprintf(gpt.memory, "  %5.1f %12.2f %6llu %12.1f  %s\n",
                     whole > 0 ? 100 * (double)category->bytes / whole : 0,
                     (double)category->bytes / gpt_mib, (unsigned long long)category->parts,
-                    category->at_us, category->name);
+                    category->at_us, gpt_shown(category->name));
         else if (i == 0 || strcmp(memory->categories[i - 1].change, category->change))
             gpt_print_change(memory, i);
     }
@@ -2000,8 +2012,8 @@ static int gpt_begin(gpubench *bench, const gpubench_case *one)
 static int gpt_complain_of_case(const gpubench *bench, const gpubench_case *one, const char *why)
 {
     if (one)
-        fprintf(stderr, "%s: %s %s %s %s: %s\n", gpt_option(bench), one->name, one->variant,
-                one->dtype, one->params, why);
+        fprintf(stderr, "%s: %s %s %s %s: %s\n", gpt_option(bench), gpt_shown(one->name),
+                gpt_shown(one->variant), gpt_shown(one->dtype), gpt_shown(one->params), why);
     else
         fprintf(stderr, "%s: an empty kernel: %s\n", gpt_option(bench), why);
     return 2;

@@ -3,30 +3,10 @@
 #include "json.h"
 
 #include "report_parts.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <string.h>
-
-/* The bytes of the UTF-8 character at text, or 0 where there is none: no start of one, a
- * cut one, one that is longer than it need be, a surrogate, or one beyond U+10FFFF
- * (RFC 3629). */
-static size_t utf8_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80   ? 1
-                    : text[0] < 0xc2 ? 0
-                    : text[0] < 0xe0 ? 2
-                    : text[0] < 0xf0 ? 3
-                                     : 4;
-    if (text[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
-}
 
 void json_string(FILE *out, const char *text)
 {

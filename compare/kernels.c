@@ -154,24 +154,33 @@ static double change(const double total_us[2])
     return total_us[1] - total_us[0];
 }
 
+/* Sums that are beyond all numbers on both sides have no difference. */
+static int more_moved_first(const double left[2], const double right[2])
+{
+    double a = fabs(change(left));
+    double b = fabs(change(right));
+    a = isnan(a) ? 0.0 : a;
+    b = isnan(b) ? 0.0 : b;
+    return (a < b) - (a > b);
+}
+
 static int by_change(const void *left, const void *right)
 {
     const struct moved_case *a = left;
     const struct moved_case *b = right;
-    double difference = fabs(change(b->total_us)) - fabs(change(a->total_us));
-    if (difference != 0.0)
-        return difference > 0.0 ? 1 : -1;
-    return (a->case_id > b->case_id) - (a->case_id < b->case_id);
+    int order = more_moved_first(a->total_us, b->total_us);
+    return order ? order : (a->case_id > b->case_id) - (a->case_id < b->case_id);
 }
 
-static int kernel_by_change(const void *left, const void *right)
+/* Those of one case together. */
+static int kernel_by_case_and_change(const void *left, const void *right)
 {
     const struct kernel *a = *(const struct kernel *const *)left;
     const struct kernel *b = *(const struct kernel *const *)right;
-    double difference = fabs(change(b->total_us)) - fabs(change(a->total_us));
-    if (difference != 0.0)
-        return difference > 0.0 ? 1 : -1;
-    return (a->name_id > b->name_id) - (a->name_id < b->name_id);
+    if (a->case_id != b->case_id)
+        return a->case_id > b->case_id ? 1 : -1;
+    int order = more_moved_first(a->total_us, b->total_us);
+    return order ? order : (a->name_id > b->name_id) - (a->name_id < b->name_id);
 }
 
 /* Ranges lie inside the run's. */
@@ -189,9 +198,10 @@ static struct moved_case *sum_cases(const struct kernels *kernels)
         const struct kernel *kernel = &kernels->all[i];
         struct moved_case *one = &cases[kernel->case_id];
         one->case_id = kernel->case_id;
-        for (int side = 0; side < 2 && is_in_sum(kernels, kernel); side++) {
+        for (int side = 0; side < 2; side++) {
             one->seen[side] |= kernel->seen[side];
-            one->total_us[side] += kernel->total_us[side];
+            if (is_in_sum(kernels, kernel))
+                one->total_us[side] += kernel->total_us[side];
         }
     }
     return cases;
@@ -223,21 +233,34 @@ static void print_times(FILE *out, const double total_us[2], const bool seen[2])
         fprintf(out, " %10s", "");
 }
 
-/* The kernels of a case, the one that moved most first; a case of one kernel has said it. */
-static void print_kernels(FILE *out, const struct kernels *kernels, const struct moved_case *of,
-                          const struct kernel **scratch)
+/* The kernels, case by case, the one that moved most first; behind them NULL. first[case]
+ * becomes where a case's begin. */
+static const struct kernel **sort_kernels(const struct kernels *kernels, size_t *first)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < kernels->pairs.count; i++)
-        if (kernels->all[i].case_id == of->case_id)
-            scratch[count++] = &kernels->all[i];
-    qsort(scratch, count, sizeof scratch[0], kernel_by_change);
-    for (size_t i = 0; i < count; i++) {
-        print_times(out, scratch[i]->total_us, scratch[i]->seen);
+    size_t count = kernels->pairs.count;
+    const struct kernel **sorted = malloc((count + 1) * sizeof sorted[0]);
+    if (!sorted)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &kernels->all[i];
+    sorted[count] = NULL;
+    qsort(sorted, count, sizeof sorted[0], kernel_by_case_and_change);
+    for (size_t i = count; i > 0; i--)
+        first[sorted[i - 1]->case_id] = i - 1;
+    return sorted;
+}
+
+/* Those of one case, the first of which is given. */
+static void print_kernels(FILE *out, const struct kernels *kernels, const struct kernel *const *sorted)
+{
+    uint32_t case_id = (*sorted)->case_id;
+    for (; *sorted && (*sorted)->case_id == case_id; sorted++) {
+        const struct kernel *one = *sorted;
+        print_times(out, one->total_us, one->seen);
         fputs("    ", out);
-        print_plain(out, intern_text(&kernels->names, scratch[i]->name_id));
-        if (scratch[i]->seen[0] && scratch[i]->seen[1] && scratch[i]->launches[0] != scratch[i]->launches[1])
-            fprintf(out, " (%g launches, %g before)", scratch[i]->launches[1], scratch[i]->launches[0]);
+        print_plain(out, intern_text(&kernels->names, one->name_id));
+        if (one->seen[0] && one->seen[1] && one->launches[0] != one->launches[1])
+            fprintf(out, " (%g launches, %g before)", one->launches[1], one->launches[0]);
         putc('\n', out);
     }
 }
@@ -245,9 +268,10 @@ static void print_kernels(FILE *out, const struct kernels *kernels, const struct
 bool kernels_report(FILE *out, const struct kernels *kernels, size_t limit)
 {
     struct moved_case *cases = sum_cases(kernels);
-    const struct kernel **scratch = malloc((kernels->pairs.count + 1) * sizeof scratch[0]);
-    bool fine = cases && scratch;
     size_t count = kernels->cases.count;
+    size_t *first = calloc(count + 1, sizeof first[0]);
+    const struct kernel **sorted = first ? sort_kernels(kernels, first) : NULL;
+    bool fine = cases && sorted;
     if (fine) {
         qsort(cases, count, sizeof cases[0], by_change);
         fputs("One execution on each side: a difference is no verdict, a race gives one (--race).\n\n"
@@ -259,12 +283,13 @@ bool kernels_report(FILE *out, const struct kernels *kernels, size_t limit)
         fputs("  ", out);
         print_plain(out, intern_text(&kernels->cases, cases[i].case_id));
         putc('\n', out);
-        print_kernels(out, kernels, &cases[i], scratch);
+        print_kernels(out, kernels, sorted + first[cases[i].case_id]);
     }
     if (fine && limit > 0 && count > limit)
         fprintf(out, "and %zu more cases (--limit 0 lists them)\n", count - limit);
     free(cases);
-    free(scratch);
+    free(first);
+    free(sorted);
     return fine;
 }
 

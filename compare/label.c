@@ -1,17 +1,15 @@
 #include "label.h"
 
+#include "utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* Control characters of ASCII, and those that UTF-8 spells with two bytes, as terminals
- * obey them, too. before: the text's character in front, or 0. */
-static bool is_control(char before, const char *at)
+ * obey them, too; so do some of a byte that is no UTF-8. */
+static bool is_control(const unsigned char *at, size_t length)
 {
-    unsigned char c = (unsigned char)*at;
-    unsigned char next = (unsigned char)at[1];
-    if (c == 0xc2)
-        return next >= 0x80 && next < 0xa0;
-    return c < 0x20 || c == 0x7f || ((unsigned char)before == 0xc2 && c >= 0x80 && c < 0xa0);
+    return length == 0 || *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
 }
 
 /* A CI's log takes "::error::" at the beginning of a line for a command of its own, and
@@ -21,19 +19,40 @@ static bool is_command(bool begins, char before, const char *at)
     return (begins && at[0] == ':' && at[1] == ':') || (before == '#' && at[0] == '#');
 }
 
-/* The character at `at` as it may be shown. begun: has a visible one been in front? */
-static char shown(bool *begun, char before, const char *at)
+/* A text on its way to a reader. */
+struct walk {
+    const char *at;
+    char before; /* the byte in front, or 0 */
+    bool begun;  /* a visible character has been in front */
+    bool hidden; /* the character is to be shown as question marks, one a byte */
+};
+
+/* The bytes of the character at `at`, or 0 at the end; it is looked at. */
+static size_t look(struct walk *walk)
 {
-    char c = is_control(before, at) || is_command(!*begun, before, at) ? '?' : *at;
-    *begun = *begun || (c > 0x20 && c < 0x7f);
+    if (!*walk->at)
+        return 0;
+    size_t length = utf8_length((const unsigned char *)walk->at);
+    walk->hidden = is_control((const unsigned char *)walk->at, length) ||
+                   is_command(!walk->begun, walk->before, walk->at);
+    return length ? length : 1;
+}
+
+/* The next byte as it may be shown. */
+static char step(struct walk *walk)
+{
+    char c = walk->hidden ? '?' : *walk->at;
+    walk->begun = walk->begun || (c > 0x20 && c < 0x7f);
+    walk->before = *walk->at++;
     return c;
 }
 
 static char *append(char *end, const char *text)
 {
-    bool begun = false;
-    for (const char *at = text; *at; at++)
-        *end++ = shown(&begun, at > text ? at[-1] : 0, at);
+    struct walk walk = {.at = text};
+    for (size_t length; (length = look(&walk));)
+        for (; length > 0; length--)
+            *end++ = step(&walk);
     return end;
 }
 
@@ -62,7 +81,8 @@ char *case_label(const struct case_key *key, const char *behind)
 
 void print_plain(FILE *out, const char *text)
 {
-    bool begun = false;
-    for (const char *at = text; *at; at++)
-        putc(shown(&begun, at > text ? at[-1] : 0, at), out);
+    struct walk walk = {.at = text};
+    for (size_t length; (length = look(&walk));)
+        for (; length > 0; length--)
+            putc(step(&walk), out);
 }

@@ -3,8 +3,8 @@
 
 #include "precise.h"
 
+#include "complain.h"
 #include "kernels.h"
-#include "label.h"
 #include "options.h"
 #include "output.h"
 #include "race.h"
@@ -18,7 +18,7 @@
 
 static int refuse(const char *message)
 {
-    fprintf(stderr, "gpubench-compare: %s\n", message);
+    complain("%s", message);
     return EXIT_CANNOT_JUDGE;
 }
 
@@ -45,12 +45,11 @@ static int refuse_device(const struct comparison *comparison)
     const struct row *first = comparison->device_first;
     const struct results *side = comparison->device_row_in_baseline ? comparison->baseline : comparison->current;
     const struct intern_table *devices = &comparison->catalogue->devices;
-    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: column 'device': '", side->paths[row->file], row->line);
-    print_plain(stderr, intern_text(devices, row->device));
-    fprintf(stderr, "', but the baseline (%s:%zu) has '", comparison->baseline->paths[first->file], first->line);
-    print_plain(stderr, intern_text(devices, first->device));
-    fprintf(stderr, "'; so in %zu case%s (--ignore-device compares all the same)\n", comparison->device_cases,
-            comparison->device_cases == 1 ? "" : "s");
+    complain("cannot judge: %s:%zu: column 'device': '%s', but the baseline (%s:%zu) has '%s'; so in %zu case%s "
+             "(--ignore-device compares all the same)",
+             side->paths[row->file], row->line, intern_text(devices, row->device),
+             comparison->baseline->paths[first->file], first->line, intern_text(devices, first->device),
+             comparison->device_cases, comparison->device_cases == 1 ? "" : "s");
     return EXIT_CANNOT_JUDGE;
 }
 
@@ -58,13 +57,12 @@ static int refuse_device(const struct comparison *comparison)
 static void explain_flushes(const struct comparison *comparison)
 {
     const struct results *old = comparison->baseline->has_schema_1 ? comparison->baseline : comparison->current;
-    fprintf(stderr,
-            "gpubench-compare: cannot judge: the two sides were measured behind different flushes, %zu case%s on "
-            "each: one that writes, whose dirty lines are charged to the kernel (modes dirty and dirty-graph%s%s), "
-            "and one that only reads (cold and graph). Measure the baseline again (make baseline-SUITE), or the "
-            "current side with --mode dirty\n",
-            comparison->other_flushes / 2, comparison->other_flushes == 2 ? "" : "s", old->has_schema_1 ? "; so is cold in schema 1, as in " : "",
-            old->has_schema_1 ? old->paths[0] : "");
+    complain("cannot judge: the two sides were measured behind different flushes, %zu case%s on "
+             "each: one that writes, whose dirty lines are charged to the kernel (modes dirty and dirty-graph%s%s), "
+             "and one that only reads (cold and graph). Measure the baseline again (make baseline-SUITE), or the "
+             "current side with --mode dirty",
+             comparison->other_flushes / 2, comparison->other_flushes == 2 ? "" : "s", old->has_schema_1 ? "; so is cold in schema 1, as in " : "",
+             old->has_schema_1 ? old->paths[0] : "");
 }
 
 /* Says on standard error what keeps a comparison from being judged. */
@@ -79,8 +77,8 @@ static void explain_status(const struct comparison *comparison)
     else if (comparison->common == 0)
         refuse("cannot judge: no case is on both sides");
     else if (invalid + changed > 0)
-        fprintf(stderr, "gpubench-compare: cannot judge %zu case%s: %zu with invalid values, %zu whose work changed\n",
-                invalid + changed, invalid + changed == 1 ? "" : "s", invalid, changed);
+        complain("cannot judge %zu case%s: %zu with invalid values, %zu whose work changed", invalid + changed,
+                 invalid + changed == 1 ? "" : "s", invalid, changed);
     else
         refuse("cannot judge: no case is ok on both sides and has a value");
 }
@@ -129,10 +127,9 @@ static void refuse_self(const struct options *options, const struct results *res
 {
     const struct row *row = result->invalid;
     if (row)
-        fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: %s\n", results->paths[row->file], row->line,
-                result->refusal);
+        complain("cannot judge: %s:%zu: %s", results->paths[row->file], row->line, result->refusal);
     else
-        fprintf(stderr, "gpubench-compare: cannot judge '%s': %s\n", options->baseline.items[0], result->refusal);
+        complain("cannot judge '%s': %s", options->baseline.items[0], result->refusal);
 }
 
 static int run_self(const struct options *options, const struct settings *settings,
@@ -154,8 +151,8 @@ static int run_self(const struct options *options, const struct settings *settin
 
 static int refuse_value(const struct settings *settings, const struct results *results, const struct row *row)
 {
-    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: a row that is ok has no %s that a measurement can have\n",
-            results->paths[row->file], row->line, settings->metric->column);
+    complain("cannot judge: %s:%zu: a row that is ok has no %s that a measurement can have",
+             results->paths[row->file], row->line, settings->metric->column);
     return EXIT_CANNOT_JUDGE;
 }
 
@@ -210,11 +207,9 @@ static void write_history(FILE *out, const void *what)
 static int refuse_mixed(const struct catalogue *catalogue, const struct results *results,
                         const struct row *row)
 {
-    fprintf(stderr, "gpubench-compare: cannot judge: %s:%zu: column 'device': '",
-            results->paths[row->file], row->line);
-    print_plain(stderr, intern_text(&catalogue->devices, row->device));
-    fputs("' is not what its case was measured on before (--ignore-device takes them together)\n",
-          stderr);
+    complain("cannot judge: %s:%zu: column 'device': '%s' is not what its case was measured on before "
+             "(--ignore-device takes them together)",
+             results->paths[row->file], row->line, intern_text(&catalogue->devices, row->device));
     return EXIT_CANNOT_JUDGE;
 }
 
@@ -278,8 +273,8 @@ static bool keep_oldest(const struct catalogue *catalogue, struct results *basel
 /* A name that no column has was taken for a counter of the cases'. */
 static int refuse_metric(const struct metric *metric)
 {
-    fprintf(stderr, "gpubench-compare: --metric: '%.100s' is none of %s, and no row has a counter of that name\n",
-            metric->column, metric_names());
+    complain("--metric: '%.100s' is none of %s, and no row has a counter of that name", metric->column,
+             metric_names());
     return EXIT_CANNOT_JUDGE;
 }
 
@@ -351,7 +346,7 @@ static int run_filtered(const struct options *options)
     int fault = regcomp(&filter, options->filter, REG_EXTENDED | REG_NOSUB);
     if (fault != 0) {
         regerror(fault, &filter, reason, sizeof reason);
-        fprintf(stderr, "gpubench-compare: --filter: '%s' is no regular expression: %s\n", options->filter, reason);
+        complain("--filter: '%s' is no regular expression: %s", options->filter, reason);
         return EXIT_CANNOT_JUDGE;
     }
     settings.filter = &filter;

@@ -2,6 +2,7 @@
 
 #include "output.h"
 
+#include "complain.h"
 #include "number.h"
 #include "starved.h"
 
@@ -112,7 +113,7 @@ int write_output(const struct options *options, int status, void (*write)(FILE *
     }
     if (complete)
         return status;
-    fprintf(stderr, "gpubench-compare: cannot write %s: %s\n", options->output ? options->output : "the report",
-            errno == EINVAL ? "it is one of the inputs" : strerror(errno));
+    complain("cannot write %s: %s", options->output ? options->output : "the report",
+             errno == EINVAL ? "it is one of the inputs" : strerror(errno));
     return EXIT_CANNOT_JUDGE;
 }

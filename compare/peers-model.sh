@@ -19,6 +19,7 @@ shift 2
     large:128:bf16 xl:128:bf16 2.7B:128:bf16 small:128:tf32 gpt2:1024:f32,tf32 \
     gpt2:128:f32,tf32 medium:128:f32 large:128:f32 xl:128:f32 2.7B:128:f32
 here=$(dirname "$0")
+. "$here/../scripts/orderly.sh"
 ends=$(($(date +%s) + ${PEERS_SECONDS:-540}))
 sitting=$(date -u +%Y%m%dT%H%M%SZ)
 cases="model\\.(${PEERS_CASES:-forward|step})"
@@ -30,7 +31,7 @@ rm -f "$folder"/model.csv "$folder"/torch.csv "$folder"/llmc.csv "$folder/peers.
 limited() {
     left=$((ends - $(date +%s)))
     [ $left -gt 0 ] || return 1
-    timeout -k 20 $left "$@"
+    watched timeout -k 20 $left "$@"
 }
 
 # keep WHOSE PIECE: the rows of a piece join those that are there.
@@ -74,17 +75,19 @@ told() {
     tail -n 3 "$1" >&2
 }
 
-finish() {
+show_peers() {
+    set --
     for whose in torch llmc; do
         [ ! -s "$folder/$whose.csv" ] || set -- "$@" "$folder/$whose.csv"
     done
-    [ -s "$folder/model.csv" ] || { echo 'peers-model.sh: nothing was measured' >&2; exit 2; }
+    [ -s "$folder/model.csv" ] || { echo 'peers-model.sh: nothing was measured' >&2; return 2; }
     awk -f "$here/csv.awk" -f "$here/numbers.awk" -f "$here/../scripts/tables/peers.awk" \
         "$folder/model.csv" "$@" >"$folder/peers.md" || failed=1
     cat "$folder/peers.md"
-    exit $failed
+    return $failed
 }
-trap 'failed=1; set --; finish' INT TERM
+clean_up() { [ -z "$unfinished" ] || show_peers; }
+unfinished=1
 
 round=0
 while [ $((round += 1)) -le "${PEERS_ROUNDS:-2}" ]; do
@@ -94,5 +97,5 @@ while [ $((round += 1)) -le "${PEERS_ROUNDS:-2}" ]; do
         measure_item $round "$size" "${rest%%:*}" "${rest#*:}"
     done
 done
-set --
-finish
+unfinished=
+show_peers

@@ -4,6 +4,7 @@
 
 #include "race.h"
 
+#include "complain.h"
 #include "label.h"
 #include "race_arguments.h"
 #include "race_files.h"
@@ -39,9 +40,9 @@ struct race {
 
 static bool refuse(const char *format, const char *what, const char *why)
 {
-    fprintf(stderr, "gpubench-compare: ");
-    fprintf(stderr, format, what, why);
-    putc('\n', stderr);
+    char line[1 << 13];
+    snprintf(line, sizeof line, format, what, why);
+    complain("%s", line);
     return false;
 }
 
@@ -125,7 +126,9 @@ static bool run_side(struct race *race, int side, unsigned pair)
     if (race_append_rows(race->csv, &race->files, side, pair, &race->flags, error))
         return true;
     begin_complaint(race, side, pair);
-    fprintf(stderr, "cannot be raced: %s; is it built on gpubench.h?\n", error);
+    fputs("cannot be raced: ", stderr);
+    print_plain(stderr, error);
+    fputs("; is it built on gpubench.h?\n", stderr);
     show_log(race);
     return false;
 }

@@ -374,11 +374,11 @@ void print_rule(FILE *out, const struct settings *settings)
 
 void print_value(FILE *out, int width, double value)
 {
-    if (isnan(value)) {
+    if (!isfinite(value)) {
         fprintf(out, "%*s", width, "-");
         return;
     }
-    int decimals = 3 - (int)floor(log10(fabs(value)));
+    int decimals = value == 0.0 ? 0 : 3 - (int)floor(log10(fabs(value)));
     fprintf(out, "%*.*f", width, decimals < 0 ? 0 : decimals > 9 ? 9 : decimals, value);
 }
 

@@ -5,6 +5,7 @@
 #include "csv.h"
 #include "number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -365,6 +366,8 @@ static bool read_float(struct loading *loading, int column, float *out)
     double value = 0.0;
     if (!read_number(loading, column, &value))
         return false;
+    if (fabs(value) > (double)FLT_MAX)
+        return fail_field(loading, column, "is more than any time");
     *out = (float)value;
     return true;
 }

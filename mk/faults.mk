@@ -28,17 +28,28 @@ $(FAULTS)/gpubench-compare: $(wildcard compare/*.c) $(HOST_FAULTS) $(TEST_HEADER
 	@mkdir -p $(@D)
 	$(CC) $(FAULTY) -o $@ $(filter %.c,$^) $(WRAP_HOST) -lpthread -lm
 
+$(FAULTS)/interrupt: tests/faults/interrupt.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -o $@ $<
+
 # What `make test` runs of it: a part of the plans. tests.mk, which is read before this,
 # does not know what they need.
 FAULT_PLANS := cuda host compare
-FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE)
-SIGNALLED = tests/faults/signals.sh $(FAULTS)/host_program $(COMPARE)
+FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE) $(SIGNAL_NEEDS)
+SIGNAL_NEEDS = $(FAULTS)/host_program $(FAULTS)/interrupt $(COMPARE) $(BUILD)/norm $(TESTS)/first
+SIGNALLED = tests/faults/signals.sh $(FAULTS) $(COMPARE) $(BUILD)/norm $(TESTS)/first
 HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE)
 FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" \
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)
 
 faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, and how often (FAULT_EACH=4)
-	failed=0; $(SIGNALLED) 200 || failed=1; $(HOSTILE) || failed=1; \
+	failed=0; $(HOSTILE) || failed=1; \
 	$(FAULTS)/faults '$(FAULT_PLANS)' '$(CURDIR)/$(FAULTS)' all || failed=1; \
 	exit $$failed
+
+# Of each kind of what writes results; as many by MOMENTS, drawn by SEED.
+MOMENTS ?= 200
+.PHONY: signals
+signals: $(SIGNAL_NEEDS)   ## signals at MOMENTS=200 random moments of suites, races and scripts
+	$(SIGNALLED) $(MOMENTS) $(SEED)

@@ -6,6 +6,7 @@
 # (REASON="why"), which is kept beside the baseline: a baseline that is refreshed
 # after each small loss would hide their sum.
 set -eu
+. "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/record.sh"
 program=$1 suite=$2 runs=$3
 shift 3
@@ -30,7 +31,7 @@ judge_against_oldest() {
 refuse_changes "baseline-$suite"
 prepare "$measured"
 status=0
-"$program" --runs "$runs" --csv "$measured" "$@" || status=$?
+watched "$program" --runs "$runs" --csv "$measured" "$@" || status=$?
 # A case that failed keeps its row, which says why.
 [ "$status" -le 1 ] || exit "$status"
 [ -e "$measured" ] || exit "$status"
@@ -40,6 +41,7 @@ baseline=$folder/$suite.csv
 if [ -e "$baseline" ]; then
     refuse_other_columns "$measured" "$baseline"
     refuse_unreadable "$baseline"
+    refuse_unwritable "$baseline"
     # A change since the last campaigns is news here, not a failure.
     build/gpubench-compare --subset "$baseline" "$measured" || true
     judge_against_oldest

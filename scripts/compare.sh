@@ -8,6 +8,7 @@
 # (cases that are missing or no longer verify) fails either way.
 # Exit status: gpubench-compare's.
 set -eu
+. "$(dirname "$0")/orderly.sh"
 program=$1 suite=$2 runs=$3
 shift 3
 current=results/$suite.csv
@@ -46,14 +47,15 @@ measure() {
     rm -f "$file"
     code=0
     case " $* " in
-    *" --quiet "*) "$program" --runs "$runs" --csv "$file" "$@" || code=$? ;;
-    *) "$program" --runs "$runs" --quiet --csv "$file" "$@" || code=$? ;;
+    *" --quiet "*) watched "$program" --runs "$runs" --csv "$file" "$@" || code=$? ;;
+    *) watched "$program" --runs "$runs" --quiet --csv "$file" "$@" || code=$? ;;
     esac
     [ "$code" -le 1 ] || exit "$code"
     [ -e "$file" ] || exit "$code" # --help, --list
 }
 
 mkdir -p results
+alone "results/$suite.lock" "compare-$suite"
 measure "$current" "$@"
 folder=$(sh scripts/device-folder.sh "$current")
 baseline=$folder/$suite.csv
@@ -67,7 +69,8 @@ case " $* " in
 *" --filter"*|*" --shape"*|*" --dtype"*) subset=--subset ;;
 *) subset= ;;
 esac
-build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || true
+screened=0
+build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || screened=$?
 sh scripts/csv.sh screened limit="$limit" "$found" > "$keys"
 rev=$(sh scripts/csv.sh newest-revision "$baseline")
 case $rev in
@@ -75,7 +78,7 @@ case $rev in
 esac
 race=
 if [ -s "$keys" ] && [ -n "$rev" ] &&
-    sh scripts/race.sh "$program" "$suite" --rev "$rev" --build-only > /dev/null; then
+    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --build-only > /dev/null; then
     race=1
 fi
 # What passes the screen needs no race: it is not slower. Without a race the
@@ -85,11 +88,15 @@ screen="--screen $(awk -v limit="$limit" 'BEGIN { print 100 * limit }')"
 first=0
 build/gpubench-compare $subset $screen "$baseline" "$current" || first=$?
 [ "$first" -le 1 ] || exit "$first"
+if [ "$screened" -gt 1 ]; then # nothing else than a file can have been in the way
+    echo "compare-$suite: cannot write $found, by which is screened" >&2
+    exit 2
+fi
 
 if [ -n "$race" ]; then
     echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
     status=0
-    sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" -- "$@" || status=$?
+    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
     # What else the first measurement found is not forgotten.
     sh scripts/csv.sh others subset="$subset" "$found" || status=1

@@ -4,6 +4,7 @@
 # llm.c's to llmc/model.csv, so that ratios are of one sitting. Refuses a working tree with
 # changes, and all of the files if one cannot be appended.
 set -eu
+. "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/record.sh"
 [ $# -eq 1 ] || { echo 'usage: peers-baseline.sh FOLDER' >&2; exit 2; }
 

@@ -15,6 +15,7 @@
 #       exec sh scripts/race.sh "$program" "$suite" --only "$keys" -- "$@"
 #   fi    # else there is nothing to race against, which race.sh has said
 set -eu
+. "${0%/*}/orderly.sh" # without dirname: PATH may lack everything
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2
 shift 2
@@ -31,7 +32,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -eq 0 ] || shift
 quiet='-c core.hooksPath=/dev/null -c advice.detachedHead=false'
-work='' child='' probe=''
+work='' probe=''
 
 refuse() {
     echo "race-$suite: $*" >&2
@@ -39,24 +40,11 @@ refuse() {
 }
 
 clean_up() {
-    [ -z "$child" ] || { kill "$child" && wait "$child"; } 2> /dev/null || true
-    [ -z "$work" ] || rm -f "$work/owner"
+    [ -z "$work" ] || rm -f "$work/owner" "$work/building"
     [ -z "$probe" ] || rm -rf "$probe"
 }
-trap clean_up EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
-# In the background, so that a signal is heard at once.
-run() {
-    "$@" < /dev/null >> "$work/log" 2>&1 &
-    child=$!
-    status=0
-    wait "$child" || status=$?
-    child=
-    return "$status"
-}
+run() { watched "$@" >> "$work/log" 2>&1; }
 
 command -v git > /dev/null || refuse "there is no git here, so no older revision to build"
 top=$(git rev-parse --show-toplevel 2> /dev/null) || top=
@@ -66,9 +54,10 @@ top=$(git rev-parse --show-toplevel 2> /dev/null) || top=
 # The git column of the campaign with the latest row; the device is found by
 # measuring one case as briefly as can be.
 baseline_revision() {
-    probe=$(mktemp -d)
+    mkdir -p build/race
+    probe=$(mktemp -d build/race/probe.XXXXXX) # where `make clean` finds it after a kill
     key=$("$program" --list | sed -n 1p | sed 's/[.[\()*+?{|^$]/\\&/g')
-    TMPDIR=$probe "$program" --quiet --filter "^$key\$" --min-samples 1 --max-time 0.01 \
+    watched env TMPDIR="$probe" "$program" --quiet --filter "^$key\$" --min-samples 1 --max-time 0.01 \
         --csv "$probe/csv" > /dev/null || true
     folder=$(sh scripts/device-folder.sh "$probe/csv") || folder=
     rm -rf "$probe"
@@ -150,6 +139,9 @@ build() {
         eval "value=\${$name-}"
         [ -z "$value" ] || set -- "$@" "$name=$value"
     done
+    # A make that was killed leaves targets that are half written and look new.
+    [ ! -e "$work/building" ] || rm -rf "$tree/build"
+    : > "$work/building"
     run make -C "$tree" -j"${JOBS:-1}" "BACKEND=$BACKEND" "$@" "build/$BACKEND/$suite" ||
         fail "revision $rev does not build"
 }
@@ -159,7 +151,7 @@ resolve
 own
 check_out
 build
-rm -f "$work/owner"
+rm -f "$work/owner" "$work/building"
 if [ -n "$build_only" ]; then
     echo "$old"
     exit

@@ -15,10 +15,11 @@ refuse_changes() {
     exit 2
 }
 
-# prepare MEASURED: room for a file, and no old one there, which would be recorded
-# again if the arguments (--help, --list) ask for no measuring.
+# prepare MEASURED: room for a file, which no other process writes, and no old one there,
+# which would be recorded again if the arguments (--help, --list) ask for no measuring.
 prepare() {
     mkdir -p "$(dirname "$1")"
+    alone "${1%.csv}.lock" "$1"
     rm -f "$1"
 }
 
@@ -64,6 +65,14 @@ refuse_unreadable() {
     [ ! -x build/gpubench-compare ] || build/gpubench-compare --check "$1" >&2 || exit 2
 }
 
+# refuse_unwritable FILE: ends with status 2 where the file was made read-only, which the
+# folder alone would not show.
+refuse_unwritable() {
+    [ ! -w "$1" ] || return 0
+    echo "$1: may not be written; nothing is appended" >&2
+    exit 2
+}
+
 # refuse_unverified MEASURED: ends with status 2 if nobody looked at what a row of it
 # computed (--no-verify): how fast a wrong result comes is nothing to compare with.
 refuse_unverified() {
@@ -74,18 +83,31 @@ refuse_unverified() {
 }
 
 # append MEASURED BASELINE: the rows of one file to the other, which need not be
-# there yet.
+# there yet; for two processes one after the other.
 append() {
+    mkdir -p results
+    in_turn results/append.lock
     refuse_unverified "$1"
     refuse_other_columns "$1" "$2"
     mkdir -p "$(dirname "$2")"
-    if [ -e "$2" ]; then
+    into=$2
+    [ ! -L "$2" ] || into=$(realpath "$2") # the link stays one
+    new=$into.new
+    rm -f "$new" # whatever lies there, a link to another file too
+    if [ -e "$into" ]; then
         refuse_unreadable "$2"
+        refuse_unwritable "$2"
         added=$(added_columns "$1" "$2")
-        { widened "$2" "$added"; tail -n +2 "$1"; } > "$2.new"
+        { widened "$into" "$added" && tail -n +2 "$1"; } > "$new" || exit 2
     else
-        cp "$1" "$2.new"
+        cp "$1" "$new" || exit 2
     fi
-    mv "$2.new" "$2"
+    mv -f "$new" "$into"
+    new=
+    exec 8>&-
     echo "$2: $(($(wc -l < "$2") - 1)) rows"
 }
+
+# What append was writing when it was ended.
+new=
+clean_up() { [ -z "$new" ] || rm -f "$new"; }

@@ -12,6 +12,7 @@ program=$1 folder=$2
 shift 2
 [ $# -gt 0 ] || set -- --dtype bf16
 here=$(dirname "$0")
+. "$here/orderly.sh"
 width=${WIDTH:-768}
 status=0
 mkdir -p "$folder" || exit 2
@@ -26,7 +27,7 @@ for context in ${CONTEXTS:-128 256 512 1024 2048 4096 8192 16384}; do
     [ $batch -gt 0 ] || batch=1
     heads=$((width / 64))
     [ $heads -gt 0 ] || heads=1
-    "$program" "$@" --shape "b=$batch t=$context d=$width h=$heads ff=$((4 * width))" \
+    watched "$program" "$@" --shape "b=$batch t=$context d=$width h=$heads ff=$((4 * width))" \
         --filter '^block\.part best ' --quiet --csv "$folder/attention-$context.csv" || status=2
 done
 [ -n "$(ls "$folder"/attention-*.csv 2>/dev/null)" ] ||

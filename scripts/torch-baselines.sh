@@ -5,6 +5,7 @@
 # tree with changes. A case that failed keeps its row, which says why.
 # Exit status: compare/pytorch's; 2 (no PyTorch, no GPU, bad usage) records nothing.
 set -eu
+. "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/record.sh"
 runs=$1
 shift
@@ -13,7 +14,7 @@ measured=results/torch.csv
 refuse_changes torch-baselines
 prepare "$measured"
 status=0
-"${PYTHON:-python3}" compare/pytorch --runs "$runs" --csv "$measured" "$@" || status=$?
+watched "${PYTHON:-python3}" compare/pytorch --runs "$runs" --csv "$measured" "$@" || status=$?
 [ "$status" -le 1 ] && [ -e "$measured" ] || exit "$status"
 folder=$(sh scripts/device-folder.sh "$measured")/torch
 rm -rf results/torch

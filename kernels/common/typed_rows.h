@@ -35,15 +35,18 @@ static inline void typed_row_done(const float *row, void *data, kernel_dtype dty
         kernel_from_f32(row, dtype, count, element_to(data, dtype, first));
 }
 
-/* Of a row that is read next and lies anywhere: processors guess what follows within a
- * page, but not where the next row begins. */
+/* Of a row that is read soon and lies anywhere: processors guess what follows within a
+ * page, but not where the next row begins. Into the second-level cache, which can wait for
+ * more lines at a time than the first: rows of 3 KiB in any order came at 24 GB/s where one
+ * core has 29 in order, at 9 without or into the first. */
 static inline void typed_row_prefetch(const void *data, kernel_dtype dtype, int64_t first,
                                       int64_t count)
 {
-    enum { LINE = 64, PAGE = 4096 };
+    enum { LINE = 64, PAGE = 4096, FOR_READING = 0, SECOND_LEVEL = 2 };
     const char *row = element_at(data, dtype, first);
     int64_t bytes = count * (int64_t)kernel_dtype_bytes(dtype);
-    for (int64_t i = 0; i < (bytes < PAGE ? bytes : PAGE); i += LINE) __builtin_prefetch(row + i);
+    for (int64_t i = 0; i < (bytes < PAGE ? bytes : PAGE); i += LINE)
+        __builtin_prefetch(row + i, FOR_READING, SECOND_LEVEL);
 }
 
 /* Rows that make a range worth handing to a thread: one costs some microseconds to
@@ -52,6 +55,17 @@ static inline int64_t typed_rows_at_a_time(int64_t width)
 {
     enum { ELEMENTS = 1 << 15 };
     return 1 + (ELEMENTS - 1) / width;
+}
+
+/* The same of what is handed out to `threads` of them. Long ranges, where there are many:
+ * two threads that read in turns of 128 KiB came to 41 GB/s, in turns of 1 MiB to 49, as
+ * memory likes what lies together and so do the processors' guesses. */
+static inline int64_t typed_rows_range(int threads, int64_t rows, int64_t width)
+{
+    enum { MOST = 1 << 18, RANGES_OF_THREAD = 8 };
+    int64_t least = typed_rows_at_a_time(width), most = 1 + (MOST - 1) / width;
+    int64_t share = rows / ((int64_t)threads * RANGES_OF_THREAD);
+    return share < least ? least : share > most ? most : share;
 }
 
 /* Of `threads` those that pay for so many rows: one that sleeps, as behind a flush of the

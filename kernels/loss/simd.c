@@ -105,7 +105,8 @@ static int run_on(int threads, const loss_args *a, pool_function *rows)
     j.around = element_is_f32(a->dtype) &&
                simd_goes_around(saturating_product(logits, sizeof(float)));
     threads = typed_rows_threads(threads, a->shape.rows, a->shape.classes);
-    pool_for(threads, a->shape.rows, typed_rows_at_a_time(a->shape.classes), rows, &j);
+    pool_for(threads, a->shape.rows,
+             typed_rows_range(threads, a->shape.rows, a->shape.classes), rows, &j);
     return KERNEL_OK;
 }
 

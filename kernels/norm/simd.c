@@ -107,7 +107,8 @@ static int forward_on(int threads, const norm_forward_args *a, float *workspace)
         j.bias = typed_row(a->bias, a->dtype, 0, width, workspace + width);
     j.around = element_is_f32(a->dtype) && simd_goes_around(result_bytes(&a->shape, a->dtype));
     threads = typed_rows_threads(threads, a->shape.rows, width);
-    pool_for(threads, a->shape.rows, typed_rows_at_a_time(width), forward_rows, &j);
+    pool_for(threads, a->shape.rows, typed_rows_range(threads, a->shape.rows, width), forward_rows,
+             &j);
     return KERNEL_OK;
 }
 

@@ -16,7 +16,7 @@
 #include "../common/pool.h"
 #include "../common/typed_rows.h"
 
-enum { PIECE = 4096, PIECES_AT_A_TIME = 8 }; /* f32 that stay in the first-level cache */
+enum { PIECE = 4096 }; /* f32 that stay in the first-level cache */
 
 static int64_t pieces_of(const optimizer_tensor *t)
 {
@@ -83,7 +83,7 @@ static void run_on(int threads, job *j, void *workspace)
         j->first[i] = pieces;
         pieces += pieces_of(&j->list->tensors[i]);
     }
-    pool_for(threads, pieces, PIECES_AT_A_TIME, do_pieces, j);
+    pool_for(threads, pieces, typed_rows_range(threads, pieces, PIECE), do_pieces, j);
 }
 
 static size_t first_pieces_bytes(const optimizer_list *list)

@@ -262,6 +262,7 @@ static void fields_that_do_not_read(void **state)
         {{.status = "fine"}, "BASE.csv:2: column 'status': 'fine' is no status"},
         {{.gb_per_s = "inf"}, "BASE.csv:2: column 'gb_per_s': 'inf' is not a decimal number"},
         {{.gb_per_s = "-5"}, "BASE.csv:2: column 'gb_per_s': '-5' cannot be negative"},
+        {{.overhead_us = "4e38"}, "BASE.csv:2: column 'overhead_us': '4e38' is more than any time"},
         {{.overhead_us = "-nan"}, "BASE.csv:2: column 'overhead_us': '-nan' is not a decimal number"},
         {{.median_us = "1e999"}, "BASE.csv:2: column 'median_us': '1e999' is not a decimal number"},
         {{.params = "\"n=1\nn=2\""}, "BASE.csv:2: column 'params' holds a line end"},

@@ -96,6 +96,34 @@ static void ranges_are_not_counted_twice(void **state)
     kernels_free(&kernels);
 }
 
+/* A part without its run adds to no sum, and its case is on both sides all the same. */
+static void a_case_of_parts_alone_is_there(void **state)
+{
+    struct kernels kernels;
+    (void)state;
+    const char rows[] = "1,s,a,,cpu,,,range,part,2,4\n";
+    write_file(0, rows);
+    write_file(1, rows);
+    assert_string_equal(load(&kernels, NULL), "");
+    assert_int_equal(kernels_common_cases(&kernels), 1);
+    const char *const parts[] = {"       0.00        0.00       +0.00             s a cpu\n",
+                                 "       4.00        4.00       +0.00     +0.0 %    range part\n"};
+    assert_in_order(report(&kernels, 0), parts, 2);
+    kernels_free(&kernels);
+}
+
+/* Two of 1e308 are beyond the largest number on both sides; 1 to 3 us is what moved. */
+static void sums_beyond_all_numbers_do_not_move(void **state)
+{
+    struct kernels kernels;
+    (void)state;
+    write_file(0, "1,s,a,,cuda,,,kernel,k,1,1e308\n1,s,a,,cuda,,,kernel,l,1,1e308\n1,s,b,,cuda,,,kernel,k,1,1\n");
+    write_file(1, "1,s,a,,cuda,,,kernel,k,1,1e308\n1,s,a,,cuda,,,kernel,l,1,1e308\n1,s,b,,cuda,,,kernel,k,1,3\n");
+    assert_string_equal(load(&kernels, NULL), "");
+    assert_in_order(report(&kernels, 0), (const char *const[]){"  s b cuda\n", "  s a cuda\n"}, 2);
+    kernels_free(&kernels);
+}
+
 static void a_filter_takes_cases(void **state)
 {
     struct kernels kernels;
@@ -141,6 +169,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_moved_most_stands_first),
         cmocka_unit_test(ranges_are_not_counted_twice),
+        cmocka_unit_test(a_case_of_parts_alone_is_there),
+        cmocka_unit_test(sums_beyond_all_numbers_do_not_move),
         cmocka_unit_test(a_filter_takes_cases),
         cmocka_unit_test(faults_are_named_with_their_line),
     };

@@ -10,26 +10,30 @@ static const struct listing listing = {.all = true};
 static void write_history(const struct rows *rows)
 {
     struct history history;
-    FILE *nowhere = open_nowhere();
     require(find_history(&history, &rows->settings, &rows->catalogue, &rows->baseline));
     require(history.case_count <= rows->catalogue.keys.count);
-    for (size_t i = 0; i < 3 && !history.invalid && history.case_count > 0; i++)
-        report_history(nowhere, &history, &rows->settings, &rows->catalogue, &rows->baseline,
+    for (size_t i = 0; i < 3 && !history.invalid && history.case_count > 0; i++) {
+        struct shown_report report;
+        shown_report_open(&report);
+        report_history(report.file, &history, &rows->settings, &rows->catalogue, &rows->baseline,
                        formats[i], &listing);
+        shown_report_close(&report, formats[i] != FORMAT_CSV);
+    }
     history_free(&history);
-    fclose(nowhere);
 }
 
 static void write_cards(const struct rows *rows)
 {
     struct cards_result cards;
-    FILE *nowhere = open_nowhere();
     require(find_odd_cards(&cards, &rows->settings, &rows->catalogue, &rows->baseline));
-    for (size_t i = 0; i < 3 && !cards.invalid && cards.model_count > 0; i++)
-        report_cards(nowhere, &cards, &rows->settings, &rows->catalogue, &rows->baseline,
+    for (size_t i = 0; i < 3 && !cards.invalid && cards.model_count > 0; i++) {
+        struct shown_report report;
+        shown_report_open(&report);
+        report_cards(report.file, &cards, &rows->settings, &rows->catalogue, &rows->baseline,
                      formats[i], true);
+        shown_report_close(&report, formats[i] != FORMAT_CSV);
+    }
     cards_free(&cards);
-    fclose(nowhere);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

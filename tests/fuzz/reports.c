@@ -8,16 +8,23 @@
 static const enum format formats[] = {FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV, FORMAT_GITHUB,
                                       FORMAT_JSON};
 
+static void write_as(const struct comparison *comparison, enum format format, const struct listing *listing)
+{
+    struct shown_report report;
+    bool is_coloured = listing->screen;
+    shown_report_open(&report);
+    report_comparison(report.file, comparison, format, listing, is_coloured);
+    shown_report_close(&report, !is_coloured && format != FORMAT_CSV && format != FORMAT_GITHUB);
+}
+
 static void write_comparison(const struct comparison *comparison)
 {
     const struct listing listing = {.limit = 15, .screen = true},
                          all = {.sort = SORT_NAME, .all = true};
-    FILE *nowhere = open_nowhere();
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        report_comparison(nowhere, comparison, formats[i], &listing, true);
-        report_comparison(nowhere, comparison, formats[i], &all, false);
+        write_as(comparison, formats[i], &listing);
+        write_as(comparison, formats[i], &all);
     }
-    fclose(nowhere);
 }
 
 static void compare(const struct rows *rows)

@@ -333,6 +333,21 @@ static void the_table_has_no_colours(void **state)
     support_free_outcome(&result);
 }
 
+/* A value comes from anywhere: of two lines none is a command, and the longest is shown whole. */
+static void messages_show_values_as_text(void **state)
+{
+    char value[2000] = "(\033[2J\n ::error::x";
+    outcome result;
+    (void)state;
+    memset(value + strlen(value), 'y', 1500);
+    strcpy(value + 1500, "\aend");
+    result = RUN("host", "--filter", value);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, "fixture: --filter '(?[2J\n ?:error::xy");
+    support_expect_text(result.err, "yyy?end'");
+    support_free_outcome(&result);
+}
+
 static void profile_executes_each_case_once(void **state)
 {
     outcome result = RUN("host", "--profile", "--set", "several", "--filter", "^c");
@@ -389,6 +404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_filter_chooses_cases),
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(the_table_has_no_colours),
+        cmocka_unit_test(messages_show_values_as_text),
         cmocka_unit_test(profile_executes_each_case_once),
         cmocka_unit_test(own_options_are_taken),
         cmocka_unit_test(own_options_are_checked),

@@ -55,6 +55,7 @@ static void json_is_utf_8(void **state)
         {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
         {"\xe2\x82", "\"\\ufffd\\ufffd\""},
         {"\xed\x9f\xbf\xf4\x8f\xbf\xbf", "\"\xed\x9f\xbf\xf4\x8f\xbf\xbf\""},
+        {"\177\xc2\x9b##[#", "\"\\u007f\\u009b\\u0023#[#\""}, /* what is obeyed somewhere */
         {"\"\\\n", "\"\\\"\\\\\\u000a\""}};
     size_t i;
     (void)state;

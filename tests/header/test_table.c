@@ -690,6 +690,73 @@ static void many_rows_make_a_table(void **state)
     assert_int_equal(gpubench_close(bench), 2);
 }
 
+/* ---- names that a terminal or a log would obey ---- */
+
+/* ESC, BEL, a new line, DEL, CSI in two bytes of UTF-8 and in one of Latin-1 (RFC 3629 has
+ * no such byte); of both letters a-umlaut only UTF-8's is one. */
+static void what_a_terminal_obeys_is_not_shown(void **state)
+{
+    static const struct { const char *text, *wanted; } cases[] = {
+        {"\033[31mred\a", "?[31mred?"},
+        {"two\nlines\r\177", "two?lines??"},
+        {"\xc2\x9b" "2J\x9b", "??2J?"},
+        {"\xc3\xa4\xe4", "\xc3\xa4?"},
+        {"  ::error::a::b", "  ?:error::a::b"},
+        {"\xc2\xa0::add-mask::a", "\xc2\xa0?:add-mask::a"},
+        {"###[error]", "#??[error]"},
+        {"copy<float, 4> #1 a::b", "copy<float, 4> #1 a::b"},
+        {"", ""}};
+    char room[40];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(gpubench_plain(cases[i].text, room, sizeof room), cases[i].wanted);
+    assert_string_equal(gpubench_plain("abc\xc3\xa4", room, 5), "abc"); /* no half character */
+    assert_string_equal(gpubench_plain("abc", room, 1), "");
+}
+
+static void the_table_shows_names_as_text(void **state)
+{
+    gpubench *bench = OPEN("--runs", "1");
+    (void)state;
+    add_row(bench, "::a\033[2J", "v\n1", "", 20);
+    add_row(bench, "::a\033[2J", "##2", "", 10);
+    gpb_set_text(&bench->rows[0], GPB_COLUMN_device, "\033]0;x\a");
+    gpb_set_text(&bench->rows[1], GPB_COLUMN_flags, "reason=\033c");
+    expect_table(bench, "test on ?]0;x?\n"
+                        "case     variant  mode    median  vs v?1       p95  flags\n"
+                        "?:a?[2J  v?1      cold  20.00 us      1x  20.00 us\n"
+                        "?:a?[2J  #?2      cold  10.00 us   2.00x  10.00 us  reason=?c\n"
+                        "\n"
+                        "?:a?[2J: #?2 is 2.00 times as fast as v?1\n");
+}
+
+/* The file is for programs: what they read is what was named, formulas too. */
+static void the_file_holds_names_as_they_are(void **state)
+{
+    static const char *const names[] = {"=cmd|'/C calc'!A0", "\033[2J\a", "\xc2\x9b\xff", "a,\"b\"\r\n::error::"};
+    gpubench *bench = OPEN("--runs", "1");
+    char *text = NULL;
+    size_t length, i;
+    FILE *file = open_memstream(&text, &length);
+    gpb_row row;
+    (void)state;
+    assert_non_null(file);
+    for (i = 0; i < 4; i++)
+        gpb_write_row(file, add_row(bench, names[i], "", "", 1), GPB_FILE_COLUMNS);
+    fclose(file);
+    file = fmemopen(text, length, "r");
+    for (i = 0; i < 4; i++) {
+        memset(&row, 0, sizeof row);
+        assert_true(gpb_read_row(file, &row));
+        assert_string_equal(gpb_text(&row, GPB_COLUMN_case), names[i]);
+        gpb_free_row(&row);
+    }
+    fclose(file);
+    free(text);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +785,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(progress_stands_on_one_line),
         cmocka_unit_test(many_cases_are_queued_and_found),
         cmocka_unit_test(many_rows_make_a_table),
+        cmocka_unit_test(what_a_terminal_obeys_is_not_shown),
+        cmocka_unit_test(the_table_shows_names_as_text),
+        cmocka_unit_test(the_file_holds_names_as_they_are),
     };
     (void)argc;
     support_start(argv[0]);

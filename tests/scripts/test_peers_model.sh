@@ -15,7 +15,7 @@ tree=$work/tree
 mkdir -p "$tree/tests" "$tree/scripts" "$tree/build/llmc" "$work/bin"
 cp -R compare "$tree"
 cp -R tests/peers "$tree/tests"
-cp -R scripts/tables "$tree/scripts"
+cp -R scripts/tables scripts/orderly.sh "$tree/scripts"
 export PYTHONDONTWRITEBYTECODE=1
 
 head=schema,suite,case,variant,backend,dtype,params,mode,campaign,run,order,status,flags

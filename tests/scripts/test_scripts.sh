@@ -509,7 +509,7 @@ check $? "the study of warm-up: the rows of the study before are kept"
 sed 's/^shift$/&/; $i [ "$(wc -l < "$file")" -lt 71 ] || kill $PPID' fake-steps > ending-steps
 chmod +x ending-steps
 PROCESSES=2 sh scripts/study-warmup.sh ./ending-steps study > log 2>&1
-[ $? -eq 2 ] && [ "$(wc -l < study/warmup.csv)" -eq 71 ] &&
+[ $? -eq 143 ] && [ "$(wc -l < study/warmup.csv)" -eq 71 ] &&
     grep -q '^| 0 | 9.000 | 1.000 |' study/warmup.md && grep -q '^</svg>' study/warmup.svg
 check $? "the study of warm-up: one that is ended keeps its rows and makes its table"
 

@@ -1,4 +1,5 @@
-/* The command line of a program that is built on gpubench.h, a word a line, up to where files
+/* What a program that is built on gpubench.h reads: behind the byte 1 the rows that another
+ * process left, behind 2 the environment, else the command line, a word a line, up to where files
  * would be opened: options of the header, options and arguments of the program's own, and the
  * axes of a sweep. Refused with a message, or every setting is in its range. */
 #define _GNU_SOURCE
@@ -6,6 +7,8 @@
 #include "gpubench.h"
 
 #include "fuzz.h"
+#include "header_environment.h"
+#include "header_rows.h"
 
 static const char *shape, *sorted, *seconds, *file, *more;
 static const gpubench_option own[] = {{"--shape", "LIST", "sizes to measure", &shape},
@@ -39,7 +42,7 @@ static void sweep(gpubench *bench)
     require(bench->refused || bench->group_count > 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void fuzz_options(const uint8_t *data, size_t size)
 {
     struct command_line line = command_line_split(data, size);
     gpubench *bench = gpb_must(calloc(1, sizeof *bench));
@@ -64,5 +67,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     gpb_free(bench);
     free(line.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size > 0 && data[0] == 1)
+        fuzz_rows(data + 1, size - 1);
+    else if (size > 0 && data[0] == 2)
+        fuzz_environment(data + 1, size - 1);
+    else
+        fuzz_options(data, size);
     return 0;
 }
