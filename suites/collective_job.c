@@ -312,8 +312,9 @@ static const char *take_back(void)
  * can the device be asked anything. */
 static void let_go(void)
 {
+    const double half_s = 0.05 * job.timeout_s; /* of what limit_s leaves */
     collective_set_stop(&job.here.stop, 1);
-    (void)worker_wait(2);
+    (void)worker_wait(half_s < 2 ? half_s : 2);
 }
 
 static ranks_answer give_up(const job_order *order)
