@@ -131,7 +131,7 @@ COMPILER := $(shell $(CC) --version 2>/dev/null | sed -n 1p)$(if $(CUDA_OBJECTS)
 COMPARE := build/gpubench-compare
 
 .PHONY: all readme suites habits baselines torch-baselines compare plots block-parts report test check test-gpu \
-  install uninstall dist test-emulated test-truth check-kernels memory-model watch gpu-tests arch-matrix planted fuzz fuzz-afl faults mutants peers deps deps-ci deps-lint help clean \
+  install uninstall dist test-emulated test-truth check-kernels memory-model watch gpu-tests arch-matrix planted fuzz fuzz-afl faults load mutants broken peers deps deps-ci deps-lint help clean \
   lint coverage measure-coverage format peers-model study-warmup \
   $(foreach task,suite kernels fleet baseline compare race plot,$(SUITES:%=$(task)-%)) \
   compile-all program-all $(foreach task,compile alone program,$(SUITES:%=$(task)-%)) FORCE
@@ -337,7 +337,7 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 # ---- what else there is to do
 
-include mk/tests.mk mk/faults.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
+include mk/tests.mk mk/faults.mk mk/load.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
 # Open MPI starts the ranks of the suites of several ranks.

@@ -457,6 +457,7 @@ void gpubench_range_end(void);
 /* Measures what is queued, as gpubench_close does, but keeps the handle, so
  * that the program can read the rows. */
 void gpubench_run(gpubench *bench);
+/* So far; under --runs those of this run. */
 size_t gpubench_row_count(const gpubench *bench);
 /* The text of a column ("median_us") of row i; "" where it does not apply;
  * NULL for an unknown column or row. */
@@ -1713,6 +1714,7 @@ struct gpubench {
     uint64_t run;    /* 1 for the first process of --runs */
     int is_child;    /* one of the processes of --runs */
     int rows_file;   /* a file without a name that goes from process to process, or -1 */
+    off_t rows_at, json_at; /* where this run's rows begin there and in --json's file */
     int rows_error;  /* errno of the first row that could not be written there */
     unsigned ordinal;   /* the how manieth handle of its process */
     uint64_t most_rows; /* that the queue can give in this run */
@@ -5366,8 +5368,9 @@ static void gpb_prepare_restart(gpubench *bench, uint64_t run)
         free(restart->told[i]);
         restart->told[i] = NULL;
     }
-    snprintf(text, sizeof text, "%u %d %d %d %d %0*d", bench->ordinal, bench->rows_file,
-             journal->file, journal->is_stream, journal->old, GPB_ERROR_DIGITS, journal->error);
+    snprintf(text, sizeof text, "%u %d %d %d %d %lld %lld %0*d", bench->ordinal, bench->rows_file,
+             journal->file, journal->is_stream, journal->old, (long long)bench->rows_at,
+             (long long)bench->json_at, GPB_ERROR_DIGITS, journal->error);
     restart->told[0] = gpb_assignment(GPB_ENV_ROWS, text);
     restart->told[1] = gpb_assignment(GPB_ENV_CAMPAIGN, bench->campaign);
     snprintf(text, sizeof text, "%llu", (unsigned long long)run);
@@ -6884,7 +6887,7 @@ static size_t gpb_json_rows(const gpubench *bench, size_t first, char **text)
     FILE *file = open_memstream(text, &bytes);
     gpb_must(file);
     for (i = first; i < bench->row_count; i++) {
-        fputs(i > 0 ? ",\n" : "[\n", file);
+        fputs(i > 0 || bench->json_at > 0 ? ",\n" : "[\n", file);
         gpb_write_json_row(file, &bench->rows[i]);
     }
     fputs(GPB_JSON_END, file);
@@ -6906,7 +6909,7 @@ static void gpb_tell_json_error(gpubench *bench, int error)
 static void gpb_keep_json(gpubench *bench)
 {
     size_t known = bench->json_rows, bytes;
-    off_t end = 0;
+    off_t end = bench->json_at;
     char *text;
     int file;
     if (!bench->json_temporary || bench->json_error || known == bench->row_count)
@@ -6920,10 +6923,10 @@ static void gpb_keep_json(gpubench *bench)
         bytes = gpb_json_rows(bench, known, &text);
         if (gpb_write_all(file, text, bytes) != 0) {
             gpb_tell_json_error(bench, errno);
-            if (known == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
+            if (end == 0 || ftruncate(file, end) != 0 || lseek(file, end, SEEK_SET) != end ||
                 gpb_write_all(file, GPB_JSON_END, strlen(GPB_JSON_END)) != 0)
                 (void)gpb_remove(bench, bench->json_temporary);
-        } else if (known == 0 && ftruncate(file, (off_t)bytes) != 0) {
+        } else if (known == 0 && ftruncate(file, end + (off_t)bytes) != 0) {
             gpb_tell_json_error(bench, errno);
         }
         free(text);
@@ -8468,7 +8471,7 @@ static void gpb_print_table(const gpubench *bench, FILE *file)
 
 /* ==== processes =========================================================== */
 
-/* Reads the rows' file without moving where it is written next. */
+/* Reads the rows' file from this run's on, without moving where it is written next. */
 static void gpb_import_rows(gpubench *bench)
 {
     struct stat about;
@@ -8477,12 +8480,12 @@ static void gpb_import_rows(gpubench *bench)
     FILE *file;
     if (fstat(bench->rows_file, &about) != 0)
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
-    else if (about.st_size > GPB_SLOT_BYTES)
-        bytes = (size_t)about.st_size - GPB_SLOT_BYTES;
+    else if (about.st_size > bench->rows_at)
+        bytes = (size_t)(about.st_size - bench->rows_at);
     if (bytes == 0)
         return;
     text = (char *)gpb_must(malloc(bytes));
-    if (pread(bench->rows_file, text, bytes, GPB_SLOT_BYTES) != (ssize_t)bytes ||
+    if (pread(bench->rows_file, text, bytes, bench->rows_at) != (ssize_t)bytes ||
         !(file = fmemopen(text, bytes, "r"))) {
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
         free(text);
@@ -8497,6 +8500,12 @@ static void gpb_import_rows(gpubench *bench)
     bench->rows_imported = bench->row_count;
     fclose(file);
     free(text);
+}
+
+/* Its own or, under --runs, those of the runs before. */
+static int gpb_has_rows(const gpubench *bench)
+{
+    return bench->row_count > 0 || bench->rows_at > GPB_SLOT_BYTES;
 }
 
 /* 0, or -1 after a message. */
@@ -8663,11 +8672,34 @@ static int gpb_asks_to_end(int number)
            number == SIGPIPE;
 }
 
+/* A run's processes read none of the rows before theirs, else each would take longer and
+ * hold more than the one before it; only where --json's file was left half written they do,
+ * and write it anew. */
+static void gpb_begin_run(gpubench *bench)
+{
+    char tail[sizeof GPB_JSON_END] = "";
+    const size_t wanted = strlen(GPB_JSON_END);
+    struct stat about;
+    int file = bench->json_temporary ? open(bench->json_temporary, O_RDONLY | O_CLOEXEC) : -1;
+    bench->rows_at = GPB_SLOT_BYTES;
+    bench->json_at = 0;
+    if (file >= 0 && fstat(file, &about) == 0 && about.st_size > (off_t)wanted &&
+        pread(file, tail, wanted, about.st_size - (off_t)wanted) == (ssize_t)wanted &&
+        !strcmp(tail, GPB_JSON_END))
+        bench->json_at = about.st_size - (off_t)wanted;
+    if (file >= 0)
+        close(file);
+    if ((!bench->json_temporary || bench->json_at > 0) &&
+        fstat(bench->rows_file, &about) == 0 && about.st_size > GPB_SLOT_BYTES)
+        bench->rows_at = about.st_size;
+}
+
 /* One run in fresh processes, as many as its cases cost. Its exit status, or 1
  * if it was ended. */
 static int gpb_spawn_run(gpubench *bench, uint64_t run)
 {
     uint64_t attempt = 0;
+    gpb_begin_run(bench);
     for (;;) {
         gpb_slot slot;
         int status = gpb_wait_for_run(bench, run);
@@ -8805,6 +8837,8 @@ static void gpb_run_processes(gpubench *bench)
         status = gpb_spawn_run(bench, run);
         worst = status > worst ? status : worst;
     }
+    bench->rows_at = GPB_SLOT_BYTES; /* the rows of all runs */
+    bench->json_at = 0;
     gpb_import_rows(bench);
     bench->journal.rows = bench->row_count;
     gpb_settle_journal(&bench->journal);
@@ -9739,14 +9773,18 @@ static void gpb_take_over(gpubench *bench, const char *rows)
     const char *partial = getenv(GPB_ENV_JOURNAL);
     gpb_journal *journal = &bench->journal;
     unsigned ordinal;
+    long long rows_at, json_at;
     int files[4], error;
-    if (sscanf(rows, "%u %d %d %d %d %d", &ordinal, &files[0], &files[1], &files[2], &files[3],
-               &error) != 6 ||
+    if (sscanf(rows, "%u %d %d %d %d %lld %lld %d", &ordinal, &files[0], &files[1], &files[2],
+               &files[3], &rows_at, &json_at, &error) != 8 ||
+        rows_at < GPB_SLOT_BYTES || json_at < 0 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
         gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
         return;
     }
     bench->rows_file = files[0];
+    bench->rows_at = (off_t)rows_at;
+    bench->json_at = (off_t)json_at;
     journal->file = files[1];
     journal->is_stream = files[2];
     journal->old = files[3];
@@ -9798,7 +9836,7 @@ static void gpb_choose_device(gpubench *bench)
 {
     bench->device_chosen = bench->backend->choose(bench) == 0;
     bench->failed |= !bench->device_chosen;
-    bench->refused |= !bench->device_chosen && bench->row_count == 0;
+    bench->refused |= !bench->device_chosen && !gpb_has_rows(bench);
 }
 
 /* What has to be known before the program changes it. */
@@ -9809,6 +9847,7 @@ static void gpb_prepare_handle(gpubench *bench)
         gpb_watch_exit();
     bench->ordinal = opened;
     bench->rows_file = bench->journal.file = bench->journal.old = -1;
+    bench->rows_at = GPB_SLOT_BYTES;
     sigprocmask(SIG_SETMASK, NULL, &bench->restart.mask);
     bench->restart.environment = gpb_copy_environment();
     bench->restart.program = gpb_find_program(bench);
@@ -10030,7 +10069,7 @@ static int gpb_run_groups(gpubench *bench)
     size_t *order, i, count = bench->group_count - bench->groups_done;
     if (gpb_call_before_all(bench) != 0) {
         bench->failed = 1;
-        bench->refused = bench->row_count == 0;
+        bench->refused = !gpb_has_rows(bench);
         return -1;
     }
     if (!bench->settings.profile && gpb_start_rows(bench) != 0)
@@ -10053,7 +10092,7 @@ void gpubench_run(gpubench *bench)
         return;
     if (gpb_open_device(bench) != 0) {
         bench->failed = 1;
-        bench->refused = bench->row_count == 0; /* rows of an earlier process are kept */
+        bench->refused = !gpb_has_rows(bench); /* rows of an earlier process are kept */
         return;
     }
     gpb_measuring = bench;

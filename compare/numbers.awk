@@ -11,11 +11,28 @@ function median(id,    n, i, list) {
     return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
 }
 
-function sort(list, n,    i, j, t) {
-    for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
+# Numbers as such; where one is none, all as texts: an order of both would be none.
+function sort(list, n,    i, key, at, texts) {
+    for (i = 1; i <= n; i++) if (list[i] != list[i] + 0) texts = 1
+    for (i = 1; i <= n; i++) { key[i] = texts ? list[i] "" : list[i]; at[i] = i }
+    sort_by(at, n, key)
+    for (i = 1; i <= n; i++) list[i] = key[at[i]]
+}
+
+# Puts list[1] to list[n] in the order of their keys, key[list[i]]; where these are equal the
+# order stays. Runs of 1, 2, 4 and so on are merged: a hundred thousand take no hour.
+function sort_by(list, n, key,    width, low, middle, end, i, j, k, merged) {
+    for (width = 1; width < n; width *= 2) {
+        for (low = 1; low <= n; low = end) {
+            i = low
+            j = middle = low + width
+            end = middle + width
+            for (k = low; k < end && k <= n; k++)
+                merged[k] = j >= end || j > n || (i < middle && key[list[i]] <= key[list[j]]) ? \
+                            list[i++] : list[j++]
         }
+        for (k = 1; k <= n; k++) list[k] = merged[k]
+    }
 }
 
 # Numbers inside a shape sort as numbers: b=4 t=128 before b=4 t=1024.

@@ -283,7 +283,7 @@ UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAU
   "tests/scripts/test_injection.sh $(COMPARE)" $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
   $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
     peers peers_model host_peers) \
-  tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS)
+  tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
 
 test: compile-tests   ## the tests that need no GPU
 	tests/run.sh $(TIMED_TESTS) -- $(UNTIMED_TESTS)
@@ -293,15 +293,50 @@ check: test   ## the same
 test-emulated: all   ## CPU variants as an Arm and an old x86-64 run them (qemu-user)
 	tests/run.sh "tests/emulated.sh $(BUILD)"
 
+# Every test program, and what the scripts run of the compare tool, under the sanitizers: in a
+# copy of the tree, since all of its objects are others. Programs that are to crash stay as they
+# are. Under the one for threads there is no BLAS library, which it does not understand.
+SANITIZED_TESTS = $(TEST_PROGRAMS) $(filter-out $(SIMULATIONS) $(TOOL_TESTS),$(COMPARE_TESTS)) \
+  $(TOOL_TESTS:%="% $(COMPARE)") "tests/compare/test_report.sh $(COMPARE)" \
+  "tests/scripts/test_injection.sh $(COMPARE)" "tests/compare/test_race.sh $(RACE_PROGRAMS)"
+THREADED_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_backend $(CUDA_PROGRAMS)
+.PHONY: sanitized sanitized-threads run-sanitized run-threaded
+SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs README.md tests build/$(1) && \
+  $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' CFLAGS='-O1 -g $(2)' \
+  LDFLAGS='$(2)' TEST_CFLAGS='-std=c11 -O1 -g -I. -Itests $(2)' $(3)
+
+sanitized:   ## the test programs, all of it under the address, leak and undefined-behaviour sanitizers
+	$(call SANITIZED,sanitized,$(SANITIZE),run-sanitized)
+
+sanitized-threads:   ## those with threads under the thread sanitizer
+	$(call SANITIZED,threads,-fsanitize=thread,run-threaded)
+
+run-sanitized: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS)
+	tests/run.sh $(SANITIZED_TESTS)
+
+run-threaded: $(THREADED_TESTS)
+	GPUBENCH_BLAS=none tests/run.sh $(THREADED_TESTS)
+
 # This is no test: its sources come from GitHub, and a busy host has no say in a verdict.
 PEERS_ROUNDS ?= 5
 peers:   ## the same host benchmarks by Google Benchmark, nanobench and ubench.h (PEERS_ROUNDS=5)
 	tests/peers/host.sh $(PEERS_ROUNDS)
 
-# Lines of the code are broken one at a time: which does no test notice?
-MUTANTS ?= 500
+# Lines of the code are broken one at a time: which does no test notice? The tests' objects
+# are made once, and linked with each mutant.
+MUTANTS ?= 600
 SEED ?= 1
 MUTATED ?=
-MUTANT_NEEDS = $(COMPARE) build/cpu/libkernels.a $(TESTS)/host
-mutants: $(MUTANT_NEEDS)   ## break MUTANTS=500 lines, drawn by SEED=1, and tell which no test notices (MUTATED=FILES)
+MUTANT_TESTS := $(sort $(shell sed -n '/^[^\#]/s/^[^ ]* //p' tests/mutation/files.txt; \
+  sed -n '/^[^\#]/s/	.*//p' tests/mutation/broken.txt)) compare/schema_text
+MUTANT_NEEDS = $(COMPARE) build/cpu/libkernels.a $(MUTANT_TESTS:%=build/mutants/%.o)
+
+build/mutants/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O1 -w -D_XOPEN_SOURCE=700 -I. -Itests -MMD -MP -c $< -o $@
+
+mutants: $(MUTANT_NEEDS)   ## break MUTANTS=600 lines, drawn by SEED=1, and tell which no test notices (MUTATED=FILES)
 	CC='$(CC)' tests/mutation/mutants.sh $(MUTANTS) $(SEED) $(MUTATED)
+
+broken: $(MUTANT_NEEDS)   ## break what twenty tests guard: each has to fail
+	CC='$(CC)' tests/mutation/broken.sh

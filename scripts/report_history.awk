@@ -1,4 +1,4 @@
-# report_history.awk - with csv.awk and report_case.awk: the changes in
+# report_history.awk - with csv.awk, numbers.awk and report_case.awk: the changes in
 # the CSV of gpubench-compare --history as an HTML table, the largest first.
 
 function sitting(    text) {
@@ -12,15 +12,12 @@ function sitting(    text) {
     if (label != last) { last = label; cases++; before = ""; level = "" }
     ratio = number("cost_change", 1)
     if (ratio != "") {
-        size[++n] = ratio < 1 ? 1 / ratio : ratio
+        rank[++n] = ratio < 1 ? -1 / ratio : -ratio
         row[n] = sprintf("<tr><th scope=\"row\">%s</th><td data-label=\"cost\">%+.1f %%</td>" \
             "<td data-label=\"level\">%s to %s</td>" \
             "<td class=\"text\" data-label=\"at\">%s</td><td class=\"text\" data-label=\"after\">%s</td></tr>\n", \
             label, 100 * (ratio - 1), show(level), show(number("level")), sitting(), before)
         order[n] = n
-        for (j = n; j > 1 && size[order[j - 1]] < size[order[j]]; j--) {
-            t = order[j]; order[j] = order[j - 1]; order[j - 1] = t
-        }
     }
     before = sitting()
     level = number("level")
@@ -31,6 +28,7 @@ END {
     printf "<p>%d change%s in the history of %d case%s over the campaigns.</p>\n", n, \
            n == 1 ? "" : "s", cases, cases == 1 ? "" : "s"
     if (!n) exit
+    sort_by(order, n, rank)
     head = "<thead><tr><th scope=\"col\">case</th><th scope=\"col\">cost</th>" \
            "<th scope=\"col\">level, \302\265s</th>" \
            "<th scope=\"col\" class=\"text\">at</th><th scope=\"col\" class=\"text\">after</th></tr></thead>"

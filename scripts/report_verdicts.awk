@@ -1,4 +1,4 @@
-# report_verdicts.awk - with csv.awk and report_case.awk: the CSV of
+# report_verdicts.awk - with csv.awk, numbers.awk and report_case.awk: the CSV of
 # gpubench-compare as HTML tables. -v part=changed prints the cases that changed or
 # cannot be right, part=rest what stands at the end of the page: those of which
 # nothing can be said, and those that are as they were.
@@ -30,13 +30,12 @@ function cell(label, text) { return "<td data-label=\"" label "\">" text "</td>"
 }
 
 # Adds the rows of a verdict to the table, the largest change first.
-function take(verdict,    i, j, t, list) {
+function take(verdict,    i, list, rank) {
     for (i = 1; i <= count[verdict]; i++) {
         list[i] = i
-        for (j = i; j > 1 && size[verdict, list[j - 1]] < size[verdict, list[j]]; j--) {
-            t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-        }
+        rank[i] = -size[verdict, i]
     }
+    sort_by(list, count[verdict], rank)
     for (i = 1; i <= count[verdict]; i++) table[++taken] = row[verdict, list[i]]
 }
 

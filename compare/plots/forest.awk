@@ -1,4 +1,4 @@
-# forest.awk - with csv.awk and plot.awk, from the CSV of gpubench-compare: for each
+# forest.awk - with csv.awk, numbers.awk and plot.awk, from the CSV of gpubench-compare: for each
 # case the change with its interval, the margin shaded, the verdict as colour and
 # shape. What got slower comes first; `most` (0: all) limits the number of cases.
 
@@ -34,13 +34,9 @@ BEGIN {
     }
 }
 
-function sorted(    i, j, t) {
-    for (i = 1; i <= n; i++) {
-        order[i] = i
-        for (j = i; j > 1 && rank[order[j - 1]] > rank[order[j]]; j--) {
-            t = order[j]; order[j] = order[j - 1]; order[j - 1] = t
-        }
-    }
+function sorted(    i) {
+    for (i = 1; i <= n; i++) order[i] = i
+    sort_by(order, n, rank)
 }
 
 function kind(i,    v) {

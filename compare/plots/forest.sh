@@ -15,5 +15,5 @@ start "$@"
 shift
 awk -v needs="case variant dtype params mode against metric verdict ratio ratio_low ratio_high" \
     -v folder="$work" -v margin="$margin" -v most="$most" -v device="$device" \
-    -f "$reader" -f "$plots/plot.awk" -f "$plots/forest.awk" "$@" || die "$*: nothing to draw"
+    -f "$reader" -f "$numbers" -f "$plots/plot.awk" -f "$plots/forest.awk" "$@" || die "$*: nothing to draw"
 draw

@@ -1,4 +1,4 @@
-# history.awk - with csv.awk and plot.awk, from gpubench-compare --history as CSV: a
+# history.awk - with csv.awk, numbers.awk and plot.awk, from gpubench-compare --history as CSV: a
 # panel for each case that changed, the largest change first: its campaigns from left
 # to right with the range of their runs, its levels as lines, and each change with a
 # number, below which stand the dates and the revisions before and after it.
@@ -38,14 +38,13 @@ function sitting_text(time, revision, campaign) {
     return (time == "" ? "" : substr(time, 1, 10) ", ") (revision == "" ? "" : revision ", ") campaign
 }
 
-function by_size(    c, i, j, t) {
+function by_size(    c, rank) {
     for (c = 1; c <= cases; c++) {
         if (!(c in changes)) continue
         order[++changed] = c
-        for (j = changed; j > 1 && largest[order[j - 1]] < largest[order[j]]; j--) {
-            t = order[j]; order[j] = order[j - 1]; order[j - 1] = t
-        }
+        rank[c] = -largest[c]
     }
+    sort_by(order, changed, rank)
 }
 
 function shortened(text, most_letters) {

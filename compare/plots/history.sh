@@ -16,5 +16,5 @@ start "$@"
 shift
 awk -v needs="case variant dtype params mode campaign timestamp git metric runs median best worst level cost_change" \
     -v folder="$work" -v each="$each" -v most="$most" -v device="$device" \
-    -f "$reader" -f "$plots/plot.awk" -f "$plots/history.awk" "$@" || die "$*: nothing to draw"
+    -f "$reader" -f "$numbers" -f "$plots/plot.awk" -f "$plots/history.awk" "$@" || die "$*: nothing to draw"
 draw

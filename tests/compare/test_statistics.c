@@ -146,6 +146,19 @@ static void priors_of_variances(void **state)
     assert_near(mixed.degrees, 40.0, 0.0);
 }
 
+/* Variances of e^-d, 1 and e^d with 2 degrees each: of their logarithms' mean square d^2,
+ * trigamma(1) = pi^2 / 6 is chance. With d^2 twice that as much is left, whose inverse is 1:
+ * a prior of 1 with 2 degrees, for what digamma(1) adds to the one it takes from the other. */
+static void a_prior_has_the_degrees_that_the_spread_leaves(void **state)
+{
+    (void)state;
+    const double d = acos(-1.0) / sqrt(3.0);
+    const struct variance variances[] = {{exp(-d), 2.0}, {1.0, 2.0}, {exp(d), 2.0}};
+    struct variance prior = variance_prior(variances, 3);
+    assert_near(prior.degrees, 2.0, 1e-9);
+    assert_near(prior.value, 1.0, 1e-9);
+}
+
 /* A prior of 2 degrees beside a case of 8: it may add to a spread, by
  * (8 * 1 + 2 * 11) / 10 = 3, but take nothing away from one. */
 static void weak_priors_only_add(void **state)
@@ -186,6 +199,24 @@ static void extremes_do_not_hide_each_other(void **state)
     assert_true(isinf(reach) && !extreme[0] && !extreme[1]);
 }
 
+/* Of -1, 0 and 1 the mean is 0 and the deviation 1, so that the reach is Student's quantile of
+ * 2 degrees, (1 - 2p) / sqrt(2p (1 - p)), times sqrt(1 + 1/3): p is a third of the rate, and
+ * half of that where both sides count. */
+static void one_side_reaches_less_far(void **state)
+{
+    (void)state;
+    const double values[] = {-1.0, 0.0, 1.0};
+    bool extreme[3];
+    double reach = 0.0;
+    assert_true(mark_extremes(values, 3, 0.06, false, 0.0, extreme, &reach));
+    assert_near(reach, 0.96 / sqrt(0.04 * 0.98) * sqrt(4.0 / 3.0), 1e-9);
+    assert_true(mark_extremes(values, 3, 0.06, true, 0.0, extreme, &reach));
+    assert_near(reach, 0.98 / sqrt(0.02 * 0.99) * sqrt(4.0 / 3.0), 1e-9);
+    assert_true(mark_extremes(values, 3, 0.06, true, 2.0, extreme, &reach));
+    assert_near(reach, 2.0 * 0.98 / sqrt(0.02 * 0.99) * sqrt(4.0 / 3.0), 1e-9);
+    assert_false(extreme[0] || extreme[1] || extreme[2]);
+}
+
 /* Distances of the exponential distribution, at the middles of n equal parts: a tail of
  * power 1, of which a part p is beyond -log(p). Both sides, or the upper one of n values
  * with the rate halved, for half as many values are there. */
@@ -218,8 +249,10 @@ int main(void)
         cmocka_unit_test(means_and_squares),          cmocka_unit_test(quantiles_of_samples),
         cmocka_unit_test(the_fence_takes_only_far_values), cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(priors_of_variances),
+        cmocka_unit_test(a_prior_has_the_degrees_that_the_spread_leaves),
         cmocka_unit_test(weak_priors_only_add),
         cmocka_unit_test(extremes_do_not_hide_each_other),
+        cmocka_unit_test(one_side_reaches_less_far),
         cmocka_unit_test(a_tail_says_how_far_it_reaches),
     };
     return cmocka_run_group_tests_name("compare: statistics", tests, NULL, NULL);

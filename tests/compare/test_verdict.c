@@ -370,6 +370,43 @@ static void families_of_both_kinds(void **state)
     assert_int_equal(judgements[1].family, 1);
 }
 
+/* A change whose variance is 2 of the campaigns, known with 2 degrees, and 0.5 of the runs,
+ * known exactly. At 1 %, Student's quantile of 2 degrees is 0.98 / sqrt(0.02 * 0.99) and the
+ * normal one 2.32634787; Graybill and Wang's bound adds both reaches in squares, and no
+ * degrees between 2 and infinity can be further from it than interpolation is. By hand the
+ * degrees are 2 log(6.9645567 / 2.3263479) / log(6.3155696 / 2.3263479). */
+static void two_parts_reach_as_far_as_their_squares(void **state)
+{
+    (void)state;
+    struct rule rule = default_rule();
+    struct evidence evidence = {.baseline_runs = 6,
+                                .run_variance = {1.0, INFINITY},
+                                .run_factor = 1.0,
+                                .campaigns_counted = true,
+                                .between_square = {4.0, 2.0},
+                                .campaign_factor = 0.5,
+                                .runs_per_campaign = 1.0};
+    struct judgement judgement;
+    assert_true(judge_family(&evidence, 1, &rule, &judgement));
+    const double wide = 0.98 / sqrt(0.02 * 0.99), narrow = 2.3263478740408408;
+    const double reach = sqrt(2.0 * wide * wide + 0.5 * narrow * narrow);
+    assert_true(fabs(judgement.standard_error - sqrt(2.5)) < 1e-12);
+    assert_true(fabs(judgement.campaign_spread - sqrt(3.0)) < 1e-12);
+    assert_true(fabs(judgement.degrees - 2.195883083532567) < 1e-6);
+    assert_true(fabs(judgement.standard_error * student_quantile(0.01, judgement.degrees) / reach - 1.0) < 0.03);
+    assert_true(fabs(judgement.claim_degrees - judgement.degrees) < 1e-12);
+
+    /* The spread that is assumed is known with 30 degrees (quantile 2.457261542): 1 of it
+     * beside 3 that is known exactly. */
+    evidence.campaigns_counted = false;
+    evidence.run_variance.value = 3.0;
+    evidence.uncounted_factor = 4.0;
+    rule.campaign_spread = 0.5;
+    assert_true(judge_family(&evidence, 1, &rule, &judgement));
+    assert_true(fabs(judgement.claim_error - 2.0) < 1e-12);
+    assert_true(fabs(judgement.claim_degrees - 115.18474897) < 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +425,7 @@ int main(void)
         cmocka_unit_test(few_campaigns),
         cmocka_unit_test(families),
         cmocka_unit_test(families_of_both_kinds),
+        cmocka_unit_test(two_parts_reach_as_far_as_their_squares),
     };
     return cmocka_run_group_tests_name("compare: verdict", tests, NULL, NULL);
 }

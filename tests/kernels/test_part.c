@@ -317,6 +317,26 @@ static void test_bytes_and_flops(void **state)
     assert_int_equal(part_bytes(&head), 2 * (5 * 8 + 8 * 11 + 2 * 5 * 11 + 11));
 }
 
+/* Of 1 times 1 GELU is half of 1 + erf(1 / sqrt(2)), 0.8413, or by the tanh formula 0.8412;
+ * the value before it is kept where there is room for it, and only if GELU follows. */
+static void test_gelu_keeps_what_was_before_it(void **state)
+{
+    float one = 1, y = 0, pre = 0;
+    part_args part = {.kind = PART_LINEAR, .with_gelu = 1};
+    (void)state;
+    part.as.linear = (part_linear){.layer = {1, 1, 1}, .x = &one, .weight = &one, .y = &y};
+    run_part(&part);
+    assert_true(fabs((double)y - 0.84125) < 2e-4);
+    part.as.linear.pre = &pre;
+    y = 0;
+    run_part(&part);
+    assert_true(fabs((double)y - 0.84125) < 2e-4 && fabs((double)pre - 1) < 1e-6);
+    part.with_gelu = 0;
+    y = pre = 0;
+    run_part(&part);
+    assert_true(fabs((double)y - 1) < 1e-6 && pre == 0);
+}
+
 static void test_padded_heads_are_refused(void **state)
 {
     part_args split = {.kind = PART_SPLIT, .dtype = KERNEL_F32};
@@ -334,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_values_are_read_after_they_are_written),
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_bytes_and_flops),
+        cmocka_unit_test(test_gelu_keeps_what_was_before_it),
         cmocka_unit_test(test_padded_heads_are_refused),
     };
     return cmocka_run_group_tests_name("part", tests, NULL, NULL);

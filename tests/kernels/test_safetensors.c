@@ -119,6 +119,8 @@ static void test_wrong_json(void **unused)
     expect_refused("{\"t\\", "ends");
     expect_refused("{\"\\u12", "escape");
     expect_refused("{\"\\ud800\":1}", "surrogate");
+    /* The other half stands behind the header's end. */
+    expect_refused_as("{\"\\ud800\\udc00\":1}", 8, 64, "surrogate");
     expect_refused("{\"\\u0000\":1}", "zero");
     expect_refused(GOOD "x", "behind");
 }
@@ -158,6 +160,9 @@ static void test_more_unusual_files(void **unused)
                 "{\"dtype\":\"F32\",\"shape\":[15],\"data_offsets\":[3,63]}}", 63, "t", 60, 3);
     expect_read("{\"h.0.\\u0061ttn\":{\"dtype\":\"F32\",\"shape\":[16],\"data_offsets\":[0,64]}}",
                 64, "h.0.attn", 64, 0);
+    /* The first code point of three bytes, and the last of two. */
+    expect_read("{\"\\u0800\\u07ff\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+                "\xe0\xa0\x80\xdf\xbf", 4, 0);
     expect_read("{\"\\ud83d\\ude00\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
                 "\xf0\x9f\x98\x80", 4, 0);
 }

@@ -1,49 +1,120 @@
 #!/bin/sh
-# mutant.sh FILE - one mutant, as mutants.sh drew it: builds the tests that cover it, without
-# optimization and warnings, and runs them until one fails. Prints the outcome and the mutant.
+# mutant.sh FILE - one mutant, as mutants.sh drew it: builds the tests that its line of
+# files.txt names with it, and runs them until the first failure; if there is none, again with
+# the mutant under the address, leak and undefined-behaviour sanitizers, as `make test` and
+# `make sanitized` do. Prints the outcome, and adds it to $KEPT. With TEST and NAME from the
+# environment it is this test of that program that has to fail.
 set -u
-IFS='	' read -r number path line rule text < "$1"
+mutant=$1
+IFS='	' read -r target _ _ path line rule _ text < "$1"
 tree=$1.d
-# No program may take all memory, or write where others are.
+objects=build/mutants
+# No program may take all memory, run for ever, or write where others are.
 # shellcheck disable=SC3045
-ulimit -v 4000000
+ulimit -S -v 4000000
+# shellcheck disable=SC3045
+ulimit -t 12
 mkdir -p "$tree/$(dirname "$path")" "$tree/tmp"
 export TMPDIR="$tree/tmp"
-tests=$(sed -n "${number}p" tests/mutation/files.txt | cut -d ' ' -f 2-)
+tests=${TEST:-}
+[ -n "$tests" ] || tests=$(awk -v target="$target" '$1 == target { $1 = ""; print }' tests/mutation/files.txt)
 LINE=$text awk -v line="$line" 'NR == line { print ENVIRON["LINE"]; next } { print }' "$path" > "$tree/$path"
 
 ends() {
-    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$path" "$line" "$rule" "$(printf %s "$text" | sed 's/^ *//')"
+    printf '%s\t%s\n' "$1" "$(cat "$mutant")" >> "$KEPT"
+    printf '%-8s %s:%s  %s:  %s%s\n' "$1" "$path" "$line" "$rule" "$(printf %s "$text" | sed 's/^ *//')" "${2:+  ($2)}"
     rm -rf "$tree"
     exit 0
 }
 
-compile() { $CC -std=c11 -O1 -w -D_XOPEN_SOURCE=700 -I"$tree" -I. -Itests "$@"; }
+flags='-std=c11 -w -D_XOPEN_SOURCE=700'
+sane=
+# As text from standard input, so that the same code has the same object.
+object() { $CC $flags $sane "$1" -I"$(dirname "$path")" -I. -x c -c -o "$3" - < "$2" 2> /dev/null; }
 
-# build TEST: as the Makefile links the tests of that room.
+# header_program SOURCE OBJECT: what includes the header, by the compiler that is quicker.
+quick=$(command -v clang || echo "$CC")
+header_program() { $quick $flags $sane -O0 -I"$tree" -I. -Itests -o "$2" "$1" -lcmocka -lm 2> /dev/null; }
+
+# The programs that a test of the header runs lie beside it.
+fixtures() {
+    for program in host rows sweep options; do
+        grep -q "\"$program\"" "tests/$1.c" || continue
+        [ ! -e "$tree/$program" ] || continue
+        source=tests/fixtures/$program.c
+        [ -e "$source" ] || source=examples/$program.c
+        header_program "$source" "$tree/$program" || ends invalid
+    done
+}
+
+# build TEST: the test with the mutant, everything else as it is.
 build() {
     case $1 in
-    header/*) compile -o "$tree/test" "tests/$1.c" -lcmocka -lm ;;
-    kernels/*) compile -pthread -o "$tree/test" "tests/$1.c" "$tree/mutant.o" build/cpu/libkernels.a -lcmocka -ldl -lm ;;
-    compare/*) compile -o "$tree/test" "tests/$1.c" tests/compare/schema_text.c "$tree/mutant.o" $others -lcmocka -lm ;;
-    esac 2> /dev/null
+    header/*)
+        fixtures "$1"
+        if grep -q GPUBENCH_IMPLEMENTATION "tests/$1.c"; then
+            header_program "tests/$1.c" "$tree/test"
+        else
+            $CC -o "$tree/test" $objects/"$1".o -lcmocka -lm
+        fi
+        ;;
+    kernels/*) $CC $sane -pthread -o "$tree/test" $objects/"$1".o "$tree/mutant.o" build/cpu/libkernels.a -lcmocka -ldl -lm ;;
+    compare/*) $CC $sane -o "$tree/test" $objects/"$1".o $objects/compare/schema_text.o "$tree/mutant.o" $others -lcmocka -lm ;;
+    esac
+}
+
+# Whether the test passes; it is left at its first failure, which a test that was skipped is
+# not, although cmocka begins its line so.
+passes() {
+    { CMOCKA_MESSAGE_OUTPUT=tap timeout -k 5 600 "$@" 2> /dev/null < /dev/null
+      echo "status $?"; } 2> /dev/null | awk -v name="${NAME:-}" '
+        /^not ok/ && !/^not ok [0-9]* *# SKIP/ && (!name || $NF == name) { exit } /^status/ { fine = name || $2 == 0 } END { exit !fine }'
+}
+
+# Whether the compiler makes the same of it as of what was mutated. The header is too long
+# to ask.
+equal() {
+    [ "$path" != gpubench.h ] || return 1
+    reference=$objects/plain/$(printf %s "$path" | tr / _).o
+    mkdir -p $objects/plain
+    [ -e "$reference" ] || { object -O1 "$path" "$tree/plain.o" && mv "$tree/plain.o" "$reference"; }
+    object -O1 "$tree/$path" "$tree/mutant.o" && cmp -s "$tree/mutant.o" "$reference"
+}
+
+# The compare tool with the mutant, for the tests that run it.
+tool() {
+    [ -e "$tree/tool" ] || $CC $sane -o "$tree/tool" "$tree/mutant.o" $others build/compare/main.o -lm 2> /dev/null
 }
 
 others=
-case $path in
-*.c) compile -I"$(dirname "$path")" -c -o "$tree/mutant.o" "$tree/$path" 2> /dev/null || ends invalid ;;
-esac
+optimize=-O1
 case $path in
 compare/*)
+    optimize=-O0
     # shellcheck disable=SC2010
     others=$(ls build/compare/*.o | grep -v "/main.o$\|/$(basename "$path" .c).o$")
-    $CC -o "$tree/gpubench-compare" "$tree/mutant.o" $others build/compare/main.o -lm 2> /dev/null || ends invalid
     ;;
 esac
-for test in $tests; do
-    build "$test" || ends invalid
-    argument=
-    case $test in compare/test_tool*) argument=$tree/gpubench-compare ;; esac
-    timeout -k 5 60 "$tree/test" $argument > /dev/null 2>&1 < /dev/null || ends killed
-done
+# Ends with the outcome if it is not that all tests pass.
+judge() {
+    rm -f "$tree/tool" "$tree/host" "$tree/rows" "$tree/sweep" "$tree/options"
+    case $path in
+    *.c) object $optimize "$tree/$path" "$tree/mutant.o" || ends invalid ;;
+    esac
+    for test in $tests; do
+        build "$test" 2> /dev/null || ends invalid
+        argument=
+        case $test in compare/test_tool*) tool && argument=$tree/tool || ends invalid ;; esac
+        # shellcheck disable=SC2086
+        passes "$tree/test" $argument || ends killed "$test${sane:+, sanitized}"
+    done
+}
+
+judge
+if [ "$rule" != none ] && equal; then ends equal; fi
+# The sanitizers reserve more addresses than there is memory.
+# shellcheck disable=SC3045
+ulimit -S -v unlimited
+sane='-fsanitize=address,undefined -fno-sanitize-recover=all'
+judge
 ends survived

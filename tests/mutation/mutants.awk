@@ -1,5 +1,6 @@
-# mutants.awk - every mutant of a C file that these rules know, one a line: file, line, rule
-# and the mutated line, with tabs between them. Text in quotes and comments stays as it is.
+# mutants.awk - every mutant of a C file that these rules know, one a line: file, line, rule,
+# the line as it was and as it is now, with tabs between them. Text in quotes and comments
+# stays as it is.
 #
 # -v file=PATH -v from=LINE -v to=LINE (0: to the end)
 
@@ -8,7 +9,11 @@ BEGIN {
     split("<= < >= > != == || && - + / *", others, " ")
 }
 
-function tell(rule, line) { printf "%s\t%d\t%s\t%s\n", file, NR, rule, line }
+# The second mutant of one rule in one line says so, for a name of its own.
+function tell(rule, line) {
+    if (++told[NR, rule] > 1) rule = rule ", the " told[NR, rule] ". of the line"
+    printf "%s\t%d\t%s\t%s\t%s\n", file, NR, rule, $0, line
+}
 
 # The line with quotes and comments blanked out, so that positions stay.
 function code_of(line,    out, c, i, quoted) {
