@@ -301,7 +301,7 @@ SANITIZED_TESTS = $(TEST_PROGRAMS) $(filter-out $(SIMULATIONS) $(TOOL_TESTS),$(C
   "tests/scripts/test_injection.sh $(COMPARE)" "tests/compare/test_race.sh $(RACE_PROGRAMS)"
 THREADED_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_backend $(CUDA_PROGRAMS)
 .PHONY: sanitized sanitized-threads run-sanitized run-threaded
-SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs README.md tests build/$(1) && \
+SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs baselines README.md tests build/$(1) && \
   $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' CFLAGS='-O1 -g $(2)' \
   LDFLAGS='$(2)' TEST_CFLAGS='-std=c11 -O1 -g -I. -Itests $(2)' $(3)
 

@@ -34,16 +34,23 @@ int64_t collective_block(collective_operation operation, kernel_dtype dtype, int
     return block > 0 ? block : 1;
 }
 
+/* A block for each rank; where that is more than can be counted, the most that can. */
+static int64_t all_blocks(const collective_shape *s)
+{
+    int64_t count;
+    return __builtin_mul_overflow(s->block, (int64_t)s->ranks, &count) ? INT64_MAX : count;
+}
+
 int64_t collective_send_count(const collective_shape *s)
 {
     int whole = s->operation == COLLECTIVE_REDUCE_SCATTER || s->operation == COLLECTIVE_ALL_TO_ALL;
-    return whole ? s->block * s->ranks : s->block;
+    return whole ? all_blocks(s) : s->block;
 }
 
 int64_t collective_receive_count(const collective_shape *s)
 {
     int whole = s->operation == COLLECTIVE_ALL_GATHER || s->operation == COLLECTIVE_ALL_TO_ALL;
-    return whole ? s->block * s->ranks : s->block;
+    return whole ? all_blocks(s) : s->block;
 }
 
 uint64_t collective_bytes(const collective_shape *s)

@@ -53,6 +53,8 @@ static void size_is_what_was_moved(void **state)
     assert_int_equal(collective_bytes(&s), 16);
     s.block = INT64_MAX;
     assert_true(collective_bytes(&s) == UINT64_MAX);
+    s.operation = COLLECTIVE_ALL_TO_ALL;
+    assert_true(collective_send_count(&s) == INT64_MAX && collective_receive_count(&s) == INT64_MAX);
     assert_true(collective_memory_bytes(&s) == SIZE_MAX);
 }
 

@@ -5,30 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
-bad=$2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 quick='--quiet --max-time 0.01 --max-samples 6'
-rows=$work/rows.csv
-
-if ! command -v mpirun > /dev/null || [ ! -e "$bad" ]; then
-    check 0 "the suite under mpirun" "no MPI here"
-    finish
-fi
-
-# measure RANKS OPTION...: into $rows; what is said goes to $log.
-measure() {
-    ranks=$1
-    shift
-    rm -f "$rows"
-    # shellcheck disable=SC2086 # words
-    mpirun -np "$ranks" "$program" $quick --csv "$rows" "$@" > "$log" 2>&1
-}
-
-# column NAME: of every row.
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
+. tests/suites/mpi.sh
 
 # Six operations, four of them also in place, in two dtypes; 300,001 floats, of which inputs
 # begin anew twice, and one element of each rank, where 3 and 4 do not divide.

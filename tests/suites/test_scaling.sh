@@ -5,28 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
-bad=$2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
-rows=$work/rows.csv
-
-if ! command -v mpirun > /dev/null || [ ! -e "$bad" ]; then
-    check 0 "the suite under mpirun" "no MPI here"
-    finish
-fi
-
-# measure RANKS OPTION...: into $rows; what is said goes to $log.
-measure() {
-    ranks=$1
-    shift
-    rm -f "$rows"
-    mpirun -np "$ranks" "$program" --quiet --max-time 0.01 --max-samples 4 --csv "$rows" "$@" > "$log" 2>&1
-}
-
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
-statuses() { column status | sort | uniq -c | tr -s ' \n' ' '; }
+quick='--quiet --max-time 0.01 --max-samples 4'
+. tests/suites/mpi.sh
 
 # Two dtypes: weak and, where ranks divide the batch of 4, strong steps, each replicated and
 # sharded; of the model's overlap three sizes of buckets and of the block's two, each four ways.

@@ -5,12 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
+. tests/suites/ranks.sh
 export GPUBENCH_NCCL="$PWD/$2"
-rows=$work/rows.csv
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
-statuses() { column status | sort | uniq -c | tr -s ' \n' ' '; }
 
 # measure OPTION...: into $rows; what is said goes to $log.
 measure() {
