@@ -105,7 +105,7 @@ faults: $(FAULT_NEEDS) $(TESTS)/racer   ## each call of CUDA, NVML and the syste
 	$(FAULTS)/faults '$(FAULT_PLANS) race' '$(CURDIR)/$(FAULTS)' all || failed=1; \
 	exit $$failed
 
-faults-more: $(FAULT_NEEDS) $(FAULT_SUITE_PROGRAMS) $(FAULT_RANKS) $(FAULT_NCCL) $(FAULT_TRACED)   ## the same in every suite, and of NCCL and CUPTI
+faults-more: $(FAULT_NEEDS) $(FAULT_SUITE_PROGRAMS) $(FAULT_RANKS) $(FAULT_NCCL) $(FAULT_TRACED)   ## the same in every suite, and of CUPTI
 	$(FAULTS)/faults 'suites ranks $(if $(FAULT_TRACED),cupti)' '$(CURDIR)/$(FAULTS)' all
 
 # Of each kind of what writes results; as many by MOMENTS, drawn by SEED.
