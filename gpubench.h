@@ -2025,6 +2025,20 @@ static void gpb_explain_code(const gpubench *bench, int code, const char *stage,
                  ", if %d is CUDA's; GPUBENCH_TRY tells what another library's means", code);
 }
 
+static void gpb_enter(const gpubench *bench, gpb_live *live, const char *stage);
+static void gpb_leave(const gpubench *bench);
+
+/* What a case left on its device may never end, and then asking does not: what is said of
+ * it then begins with why it failed. */
+static int gpb_is_alive(gpubench *bench, gpb_live *live)
+{
+    int alive;
+    gpb_enter(bench, live, live->reason);
+    alive = bench->backend->alive(bench);
+    gpb_leave(bench);
+    return alive;
+}
+
 /* Ends a case with what code means. stage: what it was doing. */
 static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *stage)
 {
@@ -2047,7 +2061,7 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
         snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
                  code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
     }
-    if (code != GPUBENCH_UNSUPPORTED && code != GPUBENCH_SKIPPED && !bench->backend->alive(bench))
+    if (code != GPUBENCH_UNSUPPORTED && code != GPUBENCH_SKIPPED && !gpb_is_alive(bench, live))
         bench->lost = 1;
 }
 
@@ -2300,6 +2314,8 @@ static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
  * waited for: only what is the host's goes. */
 static void gpb_forget_memory(gpubench *bench)
 {
+    while (bench->parts)
+        gpb_forget_parts(bench, bench->parts->owner);
     while (bench->allocations) {
         gpb_allocation *one = bench->allocations;
         bench->allocations = one->next;
