@@ -2025,6 +2025,20 @@ static void gpb_explain_code(const gpubench *bench, int code, const char *stage,
                  ", if %d is CUDA's; GPUBENCH_TRY tells what another library's means", code);
 }
 
+static void gpb_enter(const gpubench *bench, gpb_live *live, const char *stage);
+static void gpb_leave(const gpubench *bench);
+
+/* What a case left on its device may never end, and then asking does not: what is said of
+ * it then begins with why it failed. */
+static int gpb_is_alive(gpubench *bench, gpb_live *live)
+{
+    int alive;
+    gpb_enter(bench, live, live->reason);
+    alive = bench->backend->alive(bench);
+    gpb_leave(bench);
+    return alive;
+}
+
 /* Ends a case with what code means. stage: what it was doing. */
 static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *stage)
 {
@@ -2047,7 +2061,7 @@ static void gpb_blame(gpubench *bench, gpb_live *live, int code, const char *sta
         snprintf(live->reason, sizeof live->reason, "%s: %s", stage,
                  code == GPUBENCH_OOM ? "not enough memory" : "returned without a reason");
     }
-    if (code != GPUBENCH_UNSUPPORTED && code != GPUBENCH_SKIPPED && !bench->backend->alive(bench))
+    if (code != GPUBENCH_UNSUPPORTED && code != GPUBENCH_SKIPPED && !gpb_is_alive(bench, live))
         bench->lost = 1;
 }
 
@@ -2300,6 +2314,8 @@ static void gpb_forget_outputs(gpubench *bench, const gpb_item *owner)
  * waited for: only what is the host's goes. */
 static void gpb_forget_memory(gpubench *bench)
 {
+    while (bench->parts)
+        gpb_forget_parts(bench, bench->parts->owner);
     while (bench->allocations) {
         gpb_allocation *one = bench->allocations;
         bench->allocations = one->next;
@@ -4993,6 +5009,14 @@ static void gpb_watch_journal(gpubench *bench)
     gpb_unsettled_pid = getpid();
 }
 
+/* For as long as a file stands that nobody would know to remove. */
+static void gpb_hold_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, before);
+}
+
 /* Straight to the path where nothing is, else beside it. -1 with errno. */
 static int gpb_create_journal(gpubench *bench, const char *path)
 {
@@ -5086,6 +5110,7 @@ static int gpb_open_journal(gpubench *bench)
     gpb_journal *journal = &bench->journal;
     const char *csv = bench->settings.csv;
     char path[PATH_MAX], *header;
+    sigset_t before;
     size_t bytes;
     if (!csv || journal->file >= 0)
         return 0;
@@ -5096,9 +5121,13 @@ static int gpb_open_journal(gpubench *bench)
     if (journal->file == GPB_NO_STREAM) {
         int replaceable = gpb_resolve_csv(bench, path);
         journal->is_stream = replaceable == 0;
-        if (replaceable >= 0)
-            journal->file = replaceable ? gpb_create_journal(bench, path)
-                                        : gpb_keep_descriptor(open(path, O_WRONLY | O_APPEND));
+        if (replaceable == 0) /* a pipe may have to wait for its reader */
+            journal->file = gpb_keep_descriptor(open(path, O_WRONLY | O_APPEND));
+        if (replaceable > 0) {
+            gpb_hold_signals(&before);
+            journal->file = gpb_create_journal(bench, path);
+            sigprocmask(SIG_SETMASK, &before, NULL);
+        }
     }
     if (journal->file < 0) {
         gpubench_usage_error(bench, "--csv '%s': %s", csv,
@@ -5160,7 +5189,7 @@ enum {
 };
 
 typedef struct gpb_slot {
-    int state, journal_error;
+    int state, journal_error, samples_lost;
     uint64_t most_rows;
     size_t bytes, split;
     char stage[16];
@@ -5173,6 +5202,7 @@ static void gpb_write_slot(const gpubench *bench, int state, const gpb_guilty *g
     memset(&slot, 0, sizeof slot);
     slot.state = state;
     slot.journal_error = bench->journal.error;
+    slot.samples_lost = bench->samples_lost;
     slot.most_rows = bench->most_rows;
     if (guilty && guilty->bytes <= GPB_SLOT_BYTES - sizeof slot &&
         pwrite(bench->rows_file, guilty->text, guilty->bytes, sizeof slot) ==
@@ -5189,6 +5219,7 @@ static void gpb_write_slot(const gpubench *bench, int state, const gpb_guilty *g
 static int gpb_make_rows_file(gpubench *bench)
 {
     const char *folders[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "."};
+    sigset_t before;
     size_t i;
     for (i = 0; i < GPB_COUNT_OF(folders) && bench->rows_file < 0; i++) {
         char path[PATH_MAX];
@@ -5196,9 +5227,11 @@ static int gpb_make_rows_file(gpubench *bench)
         if (!folders[i] || !*folders[i])
             continue;
         snprintf(path, sizeof path, "%s/gpubench.XXXXXX", folders[i]);
+        gpb_hold_signals(&before);
         file = mkstemp(path);
         if (file >= 0)
             (void)gpb_remove(bench, path);
+        sigprocmask(SIG_SETMASK, &before, NULL);
         bench->rows_file = gpb_keep_descriptor(file);
     }
     if (bench->rows_file < 0)
@@ -6731,6 +6764,17 @@ static void gpb_open_samples(gpubench *bench)
                                 &bench->samples_path, &bench->samples_temporary);
 }
 
+/* What other processes add cannot mend it: whichever goes on, or is waited for by another,
+ * has to know. */
+static void gpb_lose_samples(gpubench *bench)
+{
+    bench->samples_lost = 1;
+    if (bench->rows_file >= 0 &&
+        pwrite(bench->rows_file, &bench->samples_lost, sizeof bench->samples_lost,
+               offsetof(gpb_slot, samples_lost)) < 0)
+        bench->rows_error = errno;
+}
+
 /* Adds the samples of one row, in the order in which they were measured. */
 static void gpb_keep_samples(gpubench *bench, const gpb_live *live,
                              const gpb_row *row)
@@ -6754,7 +6798,7 @@ static void gpb_keep_samples(gpubench *bench, const gpb_live *live,
     }
     if (bench->samples_temporary && (!file || fclose(file) != 0) && !bench->samples_lost) {
         gpb_message(bench, "--samples '%s': %s", bench->samples_path, strerror(errno));
-        bench->samples_lost = 1;
+        gpb_lose_samples(bench);
     }
 }
 
@@ -8461,9 +8505,12 @@ static void gpb_print_table(const gpubench *bench, FILE *file)
 static void gpb_import_rows(gpubench *bench)
 {
     struct stat about;
+    gpb_slot slot;
     size_t bytes = 0;
     char *text;
     FILE *file;
+    if (pread(bench->rows_file, &slot, sizeof slot, 0) == (ssize_t)sizeof slot)
+        bench->samples_lost |= slot.samples_lost;
     if (fstat(bench->rows_file, &about) != 0)
         gpubench_usage_error(bench, "cannot read the rows so far: %s", strerror(errno));
     else if (about.st_size > bench->rows_at)
@@ -8505,19 +8552,21 @@ static int gpb_start_rows(gpubench *bench)
             bench->most_rows += (gpb_modes_of(bench, &bench->items[i]) & mode) != 0;
     if (bench->rows_file < 0)
         (void)gpb_make_rows_file(bench); /* without it no case is survived */
-    if (gpb_open_journal(bench) != 0)
+    gpb_guard_start(bench); /* before there is a file to settle */
+    if (gpb_open_journal(bench) != 0) {
+        gpb_guard_stop();
         return -1;
+    }
     gpb_prepare_restart(bench, bench->is_child ? bench->run : 0);
     gpb_begin_progress(bench);
-    gpb_guard_start(bench);
     return 0;
 }
 
 static void gpb_stop_rows(gpubench *bench)
 {
+    gpb_settle_journal(&bench->journal);
     if (gpb_guarded == bench)
         gpb_guard_stop();
-    gpb_settle_journal(&bench->journal);
 }
 
 /* A context that an error destroyed is lost for the process, so the process
@@ -8698,6 +8747,7 @@ static int gpb_spawn_run(gpubench *bench, uint64_t run)
         }
         if (slot.journal_error)
             bench->journal.error = slot.journal_error;
+        bench->samples_lost |= slot.samples_lost;
         if (WIFEXITED(status) && slot.state == GPB_SLOT_ENDED)
             return WEXITSTATUS(status);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
@@ -8812,9 +8862,9 @@ static void gpb_run_processes(gpubench *bench)
                     strerror(errno));
         exit(2);
     }
+    gpb_change_interrupts(SIG_DFL, gpb_interrupt); /* before there is a file to settle */
     if (gpb_open_journal(bench) != 0)
         exit(2);
-    gpb_change_interrupts(SIG_DFL, gpb_interrupt);
     began_s = gpb_now_s();
     for (run = 1; run <= gpb_count_processes(bench) && worst < 2 && !gpb_interrupted; run++) {
         if (bench->device_count > 0)
@@ -10068,7 +10118,8 @@ static int gpb_run_groups(gpubench *bench)
     return 0;
 }
 
-void gpubench_run(gpubench *bench)
+/* What is measured has its signals taken still, and its files are not settled yet. */
+static void gpb_run_queued(gpubench *bench)
 {
     gpubench *before = gpb_measuring;
     int code;
@@ -10084,10 +10135,13 @@ void gpubench_run(gpubench *bench)
     gpb_measuring = bench;
     code = gpb_run_groups(bench);
     gpb_measuring = before;
-    if (code != 0)
-        return;
-    if (bench->lost && !bench->settings.profile)
+    if (code == 0 && bench->lost && !bench->settings.profile)
         gpb_start_over(bench);
+}
+
+void gpubench_run(gpubench *bench)
+{
+    gpb_run_queued(bench);
     gpb_stop_rows(bench);
 }
 
@@ -10146,8 +10200,8 @@ int gpubench_close(gpubench *bench)
 {
     int status = 0;
     if (!bench->refused && (bench->groups_done < bench->group_count || bench->group_count == 0))
-        gpubench_run(bench);
-    gpb_stop_rows(bench);
+        gpb_run_queued(bench);
+    gpb_settle_journal(&bench->journal);
     if (bench->refused)
         status = 2;
     else if (bench->settings.list)
@@ -10162,6 +10216,7 @@ int gpubench_close(gpubench *bench)
         (void)gpb_report(bench); /* what was measured before is not lost; the status tells */
     if (bench->is_child)
         gpb_write_slot(bench, GPB_SLOT_ENDED, NULL, "");
+    gpb_stop_rows(bench); /* no earlier, as a signal would leave what --samples and --json gather */
     if (!bench->refused && !bench->lost && bench->device_open &&
         gpb_wants_watching(&bench->settings) && bench->run == bench->settings.runs) {
         int watched = gpb_trace_all(bench);

@@ -12,10 +12,10 @@
 #include "race_process.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { most_log_bytes = 2000 };
@@ -89,6 +89,8 @@ static bool accept_ending(struct race *race, int side, unsigned pair, struct rac
     bool usable = ended.ending == RACE_EXITED && ended.code == 1;
     if (ended.ending == RACE_NOT_STARTED)
         fprintf(stderr, "cannot be started: %s\n", strerror(ended.code));
+    else if (ended.ending == RACE_LOST)
+        fprintf(stderr, "cannot be waited for: %s\n", strerror(ended.code));
     else if (ended.ending == RACE_TIMED_OUT)
         fprintf(stderr, "did not end within %g s (--timeout) and was stopped\n",
                 race->options->timeout_s);
@@ -257,13 +259,6 @@ static bool run_looks(struct race *race)
     return true;
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* --only: the first processes measure no more than these either. */
 static bool take_only(struct race *race)
 {
@@ -309,7 +304,7 @@ static void summarize(struct race *race, double began_s)
 {
     struct race_summary *summary = &race->summary;
     summary->first_seed = race->arguments.seed;
-    summary->seconds = now_s() - began_s;
+    summary->seconds = race_now_s() - began_s;
     summary->place_effect = race_place_effect(&race->standing);
     summary->pairs_outside = race->standing.counts.pairs_outside;
     summary->open = race->standing.counts.open;
@@ -324,10 +319,11 @@ int run_race(const struct options *options, const struct settings *settings,
     struct race race = {.options = options};
     sigset_t before;
     int status = EXIT_CANNOT_JUDGE;
-    double began_s = now_s();
+    double began_s = race_now_s();
     race_hold_signals(&before);
     race_standing_start(&race.standing, settings);
-    bool complete = prepare(&race) && run_looks(&race);
+    bool complete = isnan(began_s) ? refuse("%s%s", "the system's clock cannot be read", "")
+                                   : prepare(&race) && run_looks(&race);
     race_files_remove(&race.files);
     race_release_signals(&before);
     if (!complete && race.signal_number && race.summary.pairs > 0) {

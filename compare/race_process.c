@@ -52,11 +52,13 @@ void race_release_signals(const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static double now_s(void)
+double race_now_s(void)
 {
+    static double last_s = NAN;
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) == 0)
+        last_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return last_s;
 }
 
 /* In the child; what comes back is errno. */
@@ -121,7 +123,7 @@ static pid_t start(const struct race_command *command)
 /* Waits for the child or for a signal, until a time: the signal, 0 at that time. */
 static int wait_until(double until_s)
 {
-    double left_s = fmax(0.0, until_s - now_s());
+    double left_s = fmax(0.0, until_s - race_now_s());
     struct timespec left = {.tv_sec = (time_t)left_s};
     left.tv_nsec = (long)(1e9 * (left_s - (double)left.tv_sec));
     int signal_number;
@@ -130,18 +132,24 @@ static int wait_until(double until_s)
     return signal_number > 0 ? signal_number : 0;
 }
 
-static bool has_ended(pid_t child, int *status)
+/* Also where nothing can be heard of it, since there is nothing to wait for then: *lost
+ * becomes errno. */
+static bool has_ended(pid_t child, int *status, int *lost)
 {
-    return waitpid(child, status, WNOHANG) == child;
+    pid_t heard = waitpid(child, status, WNOHANG);
+    if (heard < 0 && errno != EINTR)
+        *lost = errno;
+    return heard == child || *lost != 0;
 }
 
 /* Asks the group to end, and insists after the grace. */
 static void end_group(pid_t child, int signal_number, int *status)
 {
-    double until_s = now_s() + grace_s;
+    int lost = 0;
+    double until_s = race_now_s() + grace_s;
     kill(-child, signal_number);
-    while (!has_ended(child, status)) {
-        if (now_s() < until_s) {
+    while (!has_ended(child, status, &lost)) {
+        if (race_now_s() < until_s) {
             wait_until(until_s);
             continue;
         }
@@ -153,17 +161,17 @@ static void end_group(pid_t child, int signal_number, int *status)
 
 struct race_ended race_run_process(const struct race_command *command)
 {
-    double until_s = now_s() + command->limit_s;
-    int status = 0;
+    double until_s = race_now_s() + command->limit_s;
+    int status = 0, lost = 0;
     pid_t child = start(command);
     if (child < 0)
         return (struct race_ended){RACE_NOT_STARTED, errno};
     struct race_ended ended = {RACE_EXITED, 0};
-    while (!has_ended(child, &status)) {
+    while (!has_ended(child, &status, &lost)) {
         int signal_number = wait_until(until_s);
         if (signal_number == SIGCHLD)
             continue;
-        if (signal_number == 0 && now_s() < until_s)
+        if (signal_number == 0 && race_now_s() < until_s)
             continue;
         ended =
             (struct race_ended){signal_number ? RACE_INTERRUPTED : RACE_TIMED_OUT, signal_number};
@@ -171,6 +179,8 @@ struct race_ended race_run_process(const struct race_command *command)
         break;
     }
     kill(-child, SIGKILL); /* what it started and left behind */
+    if (lost != 0)
+        return (struct race_ended){RACE_LOST, lost};
     if (ended.ending != RACE_EXITED)
         return ended;
     if (WIFSIGNALED(status))

@@ -15,6 +15,7 @@ enum race_ending {
     RACE_EXITED,      /* code is its status */
     RACE_CRASHED,     /* code is the signal */
     RACE_NOT_STARTED, /* code is errno */
+    RACE_LOST,        /* the system does not tell how it ended; code is errno */
     RACE_TIMED_OUT,
     RACE_INTERRUPTED, /* code is the signal that this process was sent */
 };
@@ -23,6 +24,10 @@ struct race_ended {
     enum race_ending ending;
     int code;
 };
+
+/* Seconds of a clock that is never set. Where it cannot be read: what it told before, or NAN
+ * if that is nothing. */
+double race_now_s(void);
 
 /* Signals that end a program wait while a race is on: race_run_process takes them,
  * hands them on to its process, waits for it and says so. Both are called once. */

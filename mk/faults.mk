@@ -28,6 +28,62 @@ $(FAULTS)/gpubench-compare: $(wildcard compare/*.c) $(HOST_FAULTS) $(TEST_HEADER
 	@mkdir -p $(@D)
 	$(CC) $(FAULTY) -o $@ $(filter %.c,$^) $(WRAP_HOST) -lpthread -lm
 
+# The suites with the CPU's kernels, under the sanitizers like what they are linked with.
+# Those of several ranks have no CPU variant without MPI.
+FAULT_SUITES := $(filter-out collective scaling,$(SUITES) $(if $(filter rope,$(SUITES)),,rope))
+FAULT_SUITE_PROGRAMS := $(FAULT_SUITES:%=$(FAULTS)/%)
+SANE_KERNELS := $(KERNEL_SOURCES:%.c=$(TESTS)/sane/%.o)
+FAULT_OBJECTS = $(FAULTS)/host_calls.o $(FAULTS)/fault.o $(SANE_KERNELS)
+
+$(FAULTS)/suites/%.o: suites/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FAULTY) -MMD -MP -c $< -o $@
+
+$(FAULTS)/%.o: tests/faults/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FAULTY) -MMD -MP -c $< -o $@
+
+define FAULT_SUITE
+$(FAULTS)/$(1): $(FAULTS)/suites/$(1).o $(patsubst $(BUILD)/%,$(FAULTS)/%,$(call SUITE_PARTS,$(1)) $(SUITE_SHARED)) \
+  $(FAULT_OBJECTS)
+	$$(CC) $$(FAULTY) -pthread -o $$@ $$^ $$(WRAP_HOST) -ldl -lm
+endef
+$(foreach s,$(FAULT_SUITES),$(eval $(call FAULT_SUITE,$(s))))
+
+# The suites of several ranks on the substitutes for CUDA and NCCL.
+FAULT_RANKS := $(FAULTS)/collective_cuda $(FAULTS)/scaling_cuda
+FAULT_NCCL := $(FAULTS)/libfake_nccl.so
+
+$(FAULT_NCCL): $(TESTS)/libfake_nccl.so
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(FAULTS)/collective_cuda: suites/collective.c
+$(FAULTS)/scaling_cuda: tests/fixtures/scaling_cuda.c $(wildcard suites/scaling*.c)
+$(FAULT_RANKS): $(RANKS_SOURCES) tests/faults/cuda_calls.c tests/faults/fault.c $(TESTS)/nccl.o $(TESTS)/nccl_load.o \
+  $(SANE_KERNELS) $(TEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \
+	  $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) -lstdc++ -lpthread -ldl -lm
+
+# What CUPTI watches, where the toolkit is. The substitute's own files are compiled with its
+# own headers.
+FAULT_TRACED := $(if $(CUPTI_TEST),$(FAULTS)/trace_program)
+
+$(FAULTS)/fake_cuda/%.o: tests/fake_cuda/%.c $(wildcard tests/fake_cuda/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -Itests/fake_cuda -c $< -o $@
+
+$(FAULTS)/cuda_calls.o: tests/faults/cuda_calls.c $(wildcard tests/fake_cuda/*.h) tests/faults/fault.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -Itests/fake_cuda -c $< -o $@
+
+$(FAULTS)/trace_program: tests/faults/trace_program.c tests/faults/fault.c $(FAULTS)/cuda_calls.o $(CUPTI_TEST) \
+  $(FAKE_CUDA_SOURCES:tests/%.c=$(FAULTS)/%.o) $(FAKE_NVML) gpubench.h gpubench_trace.h
+	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include -rdynamic -o $@ \
+	  $(filter tests/faults/%.c $(FAULTS)/%.o,$^) $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) \
+	  -Wl,--no-as-needed $(FAKE_NVML) -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
+
 $(FAULTS)/interrupt: tests/faults/interrupt.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -o $@ $<
@@ -43,10 +99,14 @@ FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNA
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)
 
-faults: $(FAULT_NEEDS)   ## each call of CUDA, NVML and the system fails in turn, and how often (FAULT_EACH=4)
+.PHONY: faults-more
+faults: $(FAULT_NEEDS) $(TESTS)/racer   ## each call of CUDA, NVML and the system fails in turn, and how often (FAULT_EACH=4)
 	failed=0; $(HOSTILE) || failed=1; \
-	$(FAULTS)/faults '$(FAULT_PLANS)' '$(CURDIR)/$(FAULTS)' all || failed=1; \
+	$(FAULTS)/faults '$(FAULT_PLANS) race' '$(CURDIR)/$(FAULTS)' all || failed=1; \
 	exit $$failed
+
+faults-more: $(FAULT_NEEDS) $(FAULT_SUITE_PROGRAMS) $(FAULT_RANKS) $(FAULT_NCCL) $(FAULT_TRACED)   ## the same in every suite, and of CUPTI
+	$(FAULTS)/faults 'suites ranks $(if $(FAULT_TRACED),cupti)' '$(CURDIR)/$(FAULTS)' all
 
 # Of each kind of what writes results; as many by MOMENTS, drawn by SEED.
 MOMENTS ?= 200

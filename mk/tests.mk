@@ -5,7 +5,7 @@ KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings 
   collective cpu embedding ffn habits loader loss loss_scale model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
-SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker
+SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
 HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
   row_files rows samples statistics sweep table verification
@@ -269,6 +269,7 @@ TIMED_TESTS = $(filter-out $(FORMULA_TESTS),$(TEST_PROGRAMS)) $(FAST_PROGRAMS) \
   "tests/suites/test_scaling.sh build/cpu/scaling $(TESTS)/libbad_mpi.so" \
   "tests/suites/test_collective_nccl.sh $(COLLECTIVE_CUDA)" \
   "tests/suites/test_scaling_nccl.sh $(SCALING_CUDA)" \
+  "tests/suites/test_ranks_nccl.sh $(TESTS)/collective_cuda $(SCALING_CUDA)" \
   "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
   tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh tests/scripts/test_examples.sh \
   "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
@@ -301,7 +302,7 @@ SANITIZED_TESTS = $(TEST_PROGRAMS) $(filter-out $(SIMULATIONS) $(TOOL_TESTS),$(C
   "tests/scripts/test_injection.sh $(COMPARE)" "tests/compare/test_race.sh $(RACE_PROGRAMS)"
 THREADED_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_backend $(CUDA_PROGRAMS)
 .PHONY: sanitized sanitized-threads run-sanitized run-threaded
-SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs README.md tests build/$(1) && \
+SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs baselines README.md tests build/$(1) && \
   $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' CFLAGS='-O1 -g $(2)' \
   LDFLAGS='$(2)' TEST_CFLAGS='-std=c11 -O1 -g -I. -Itests $(2)' $(3)
 

@@ -7,6 +7,7 @@
 #include "collective_job.h"
 
 #include "../gpubench.h"
+#include "collective_cards.h"
 #include "heartbeat.h"
 #include "worker.h"
 
@@ -20,13 +21,14 @@ static struct {
     ranks_here here;
     launch_place place;
     int launched, joined, open, started, over, ended; /* joined: the launcher's job */
+    int isolated; /* a process does not see the others' GPUs */
     const char *name; /* the suite's, in messages */
     job_task *task;
     double timeout_s;
     uint64_t sequence;
     ranks_answer *answers; /* of each process */
     char why[COLLECTIVE_MESSAGE]; /* it is over */
-} job = {.timeout_s = 60, .place = {0, 1, 0, 1, 1}};
+} job = {.timeout_s = 60, .place = {0, 1, 0, 1, 1, 0}};
 
 /* ---- joining ----------------------------------------------------------------------- */
 
@@ -110,13 +112,15 @@ static void open_library(ranks_here *r, const job_order *order, ranks_answer *a)
         job.joined = launch_open(&job.place) == 0;
         if (!job.joined) a->code = GPUBENCH_FAILED;
     }
+    if (a->code == 0 && !alone && r->library->card)
+        a->code = cards_meet(r->library, &r->ranks, p, &job.isolated, a->message);
     if (a->code == 0)
         a->code = r->library->open(&r->ranks, launch_broadcast, &r->state, a->message);
 }
 
 static void close_library(ranks_here *r, const job_order *order, ranks_answer *a)
 {
-    ranks_release(r);
+    ranks_close(r);
     if (job.task) job.task(r, order, a);
     if (r->state) r->library->close(r->state);
     r->state = NULL;
@@ -253,6 +257,7 @@ static int lead(void *context)
     ranks_answer own;
     carry_out(order, &own);
     if (order->what == JOB_QUIT) return code;
+    if (collective_is_stopped(&job.here.stop) && job.place.size > 1) return code;
     if (job.place.size == 1)
         job.answers[0] = own;
     else if (code == 0)
@@ -303,15 +308,26 @@ static const char *take_back(void)
     return worker_do(lead, &order, limit_s()) == WORKER_LATE ? NULL : who;
 }
 
+/* What this process has on its GPU waits for the others for ever: only when it is aborted
+ * can the device be asked anything. */
+static void let_go(void)
+{
+    const double half_s = 0.05 * job.timeout_s; /* of what limit_s leaves */
+    collective_set_stop(&job.here.stop, 1);
+    (void)worker_wait(half_s < 2 ? half_s : 2);
+}
+
 static ranks_answer give_up(const job_order *order)
 {
     ranks_answer answer = {.code = GPUBENCH_FAILED};
     char silent[COLLECTIVE_MESSAGE];
     const char *who = silent;
-    if (job.place.size > 1)
+    if (job.place.size > 1) {
         heartbeat_blame(order->sequence, silent, sizeof silent);
-    else
+        let_go();
+    } else {
         who = take_back();
+    }
     job.open = 0;
     job.over = who == silent || !who;
     snprintf(job.why, sizeof job.why, "%s not finished after %.3g s (--timeout): %.120s",
@@ -357,6 +373,16 @@ ranks_answer job_do(const job_order *order)
     snprintf(job.why, sizeof job.why, "the ranks do not reach each other: %d", code);
     memcpy(answer.message, job.why, sizeof answer.message);
     return answer;
+}
+
+const ranks_answer *job_answer_of(int process)
+{
+    return &job.answers[process];
+}
+
+int job_is_isolated(void)
+{
+    return job.isolated;
 }
 
 int job_is_open(void)

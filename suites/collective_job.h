@@ -51,6 +51,12 @@ int job_start(const char *name, int argc, char **argv, launch_place *place);
  * by itself closes its communicators: the next JOB_SET_UP wants a JOB_OPEN first. */
 ranks_answer job_do(const job_order *order);
 
+/* What the process of that rank answered to the last order. */
+const ranks_answer *job_answer_of(int process);
+
+/* Whether a process does not see the GPUs of all ranks of its host (collective_cards.h). */
+int job_is_isolated(void);
+
 /* Whether communicators are open. */
 int job_is_open(void);
 

@@ -13,6 +13,7 @@ typedef struct ranks_here {
     collective_ranks ranks;
     void *state; /* the library's; NULL: no communicators */
     collective_shape shape;
+    void *piece; /* of the host's memory, for looking at results; NULL: not yet */
     collective_buffers *buffers; /* one for each rank here; NULL: nothing is set up */
     volatile int stop;           /* another thread wants what executes to end */
 } ranks_here;
@@ -21,12 +22,16 @@ typedef struct ranks_here {
 typedef struct ranks_answer {
     int code; /* 0, a status of gpubench.h, or a library's */
     double us, error;
+    collective_stalls stalls; /* of the process's first rank, where its work has laps */
     char message[COLLECTIVE_MESSAGE];
 } ranks_answer;
 
 /* Memory, filled with inputs. */
 void ranks_set_up(ranks_here *r, const collective_shape *shape, uint64_t seed, ranks_answer *a);
 void ranks_release(ranks_here *r);
+
+/* That too which stays from one shape to the next, before communicators are closed. */
+void ranks_close(ranks_here *r);
 
 /* Fresh inputs, and poison everywhere else. */
 void ranks_fill(ranks_here *r, collective_data data, uint64_t seed, ranks_answer *a);

@@ -20,6 +20,12 @@ int collective_suite_tell(gpubench *bench, const ranks_answer *answer)
     return gpubench_fail(bench, status, "%s", answer->message);
 }
 
+static int flag_isolated(gpubench *bench)
+{
+    if (job_is_isolated()) gpubench_flag(bench, "isolated");
+    return 0;
+}
+
 int collective_suite_begin(collective_suite *c, gpubench *bench, int ranks)
 {
     static int open_ranks;
@@ -29,11 +35,12 @@ int collective_suite_begin(collective_suite *c, gpubench *bench, int ranks)
                        .device = c->device};
     ranks_answer answer;
     if (why_not) return gpubench_fail(bench, GPUBENCH_UNSUPPORTED, "%s", why_not);
-    if (job_is_open() && open_ranks == ranks) return 0;
+    if (job_is_open() && open_ranks == ranks) return flag_isolated(bench);
     if (job_is_open()) (void)job_do(&closing);
     if (nccl_option) snprintf(order.nccl, sizeof order.nccl, "%s", nccl_option);
     answer = job_do(&order);
     open_ranks = ranks;
+    (void)flag_isolated(bench);
     return collective_suite_tell(bench, &answer);
 }
 

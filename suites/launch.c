@@ -37,6 +37,28 @@ static int count_hosts(int local_rank)
     return hosts;
 }
 
+/* A number for NCCL_HOSTID's text, 0 without one. */
+static int host_number(void)
+{
+    const char *text = getenv("NCCL_HOSTID");
+    unsigned sum = 0;
+    while (text && *text) sum = sum * 31 + (unsigned char)*text++;
+    return (int)(sum & 0x7fffffff);
+}
+
+static void find_host(launch_place *place)
+{
+    MPI_Comm machine, host;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, place->rank, MPI_INFO_NULL, &machine);
+    MPI_Comm_split(machine, host_number(), place->rank, &host);
+    MPI_Comm_rank(host, &place->local_rank);
+    MPI_Comm_size(host, &place->local_size);
+    place->host = place->rank;
+    MPI_Bcast(&place->host, 1, MPI_INT, 0, host);
+    MPI_Comm_free(&host);
+    MPI_Comm_free(&machine);
+}
+
 /* A launcher of another MPI than this one's leaves each process alone, as rank 0 of 1. */
 static int refuse_lonely(const launch_place *place)
 {
@@ -51,7 +73,6 @@ static int refuse_lonely(const launch_place *place)
 
 int launch_open(launch_place *place)
 {
-    MPI_Comm host;
     int provided;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
         fputs("ranks: MPI_Init_thread failed\n", stderr);
@@ -59,10 +80,7 @@ int launch_open(launch_place *place)
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &place->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &place->size);
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, place->rank, MPI_INFO_NULL, &host);
-    MPI_Comm_rank(host, &place->local_rank);
-    MPI_Comm_size(host, &place->local_size);
-    MPI_Comm_free(&host);
+    find_host(place);
     place->hosts = count_hosts(place->local_rank);
     return refuse_lonely(place);
 }
@@ -89,7 +107,7 @@ int launch_gather(const void *one, void *all, size_t bytes)
 int launch_open(launch_place *place)
 {
     const char *variable = launch_is_job();
-    *place = (launch_place){0, 1, 0, 1, 1};
+    *place = (launch_place){0, 1, 0, 1, 1, 0};
     if (!variable) return 0;
     fprintf(stderr,
             "ranks: %s=%s: a launcher started several processes, but this was built "

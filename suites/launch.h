@@ -12,9 +12,11 @@
  * the name of the variable that does, or NULL. */
 const char *launch_is_job(void);
 
-/* This process among the job's, and those on its host. */
+/* This process among the job's, and those on its host. Processes with different texts in
+ * NCCL_HOSTID are on different hosts, as they are to NCCL: so one machine can be several. */
 typedef struct launch_place {
     int rank, size, local_rank, local_size, hosts;
+    int host; /* the first rank on this one */
 } launch_place;
 
 /* Joins the job. 0, or a code after a message on standard error. */

@@ -1,13 +1,14 @@
 /*
  * scaling.c - the scaling suite: a GPT's training step on several ranks, data parallel,
  * weak (each rank has the batch of one) and strong (all share it); and what of the
- * gradients' all-reduce the backward pass hides. By NCCL on GPUs and MPI on the CPU, as
- * the collective suite (collective_job.h).
+ * gradients' all-reduce the backward pass hides, of the model and of one block. By NCCL on
+ * GPUs and MPI on the CPU, as the collective suite (collective_job.h).
  *
  * The learning rate of what is measured is 0, as in the model's suite: each sample does the
  * same work on the same numbers.
  */
 #include "collective_suite.h"
+#include "scaling_shares.h"
 #include "scaling_train.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@
 typedef struct scaling_case {
     train_order order;
     int ranks;
-    const char *variant;
+    step_history history;
 } scaling_case;
 
 static collective_suite all;
@@ -35,11 +36,12 @@ static ranks_answer ask(const scaling_case *c, train_what what, uint64_t count)
 
 static int set_up(void *context, gpubench *bench)
 {
-    const scaling_case *c = context;
+    scaling_case *c = context;
     ranks_answer answer;
     int code = collective_suite_begin(&all, bench, c->ranks);
     if (code != 0) return code;
     answer = ask(c, TRAIN_SET_UP, 0);
+    c->history.count = 0;
     if (c->order.work <= TRAIN_STEP_SHARDED)
         gpubench_rate(bench, "tokens", (double)(model_rows(&c->order.shape) * c->ranks));
     gpubench_counter(bench, "rank_bytes", (double)train_bytes(&c->order, c->ranks));
@@ -47,11 +49,23 @@ static int set_up(void *context, gpubench *bench)
     return collective_suite_tell(bench, &answer);
 }
 
+/* Of the last step of those that a sample is made of. */
+static void note_shares(scaling_case *c)
+{
+    static collective_stalls each[COLLECTIVE_MOST_RANKS];
+    step_shares shares;
+    for (int i = 0; i < c->ranks; i++)
+        each[i] = all.place.size > 1 ? job_answer_of(i)->stalls : *train_stalls_of(i);
+    shares = step_shares_of(each, c->ranks);
+    step_history_add(&c->history, &shares);
+}
+
 static int sample(void *context, unsigned mode, uint64_t count, double *us)
 {
     ranks_answer answer = ask(context, TRAIN_EXECUTE, count);
     (void)mode;
     *us = answer.us;
+    if (answer.code == 0) note_shares(context);
     return collective_suite_tell(NULL, &answer);
 }
 
@@ -62,9 +76,23 @@ static int run(void *context, gpubench_stream stream)
     return sample(context, GPUBENCH_HOT, 1, &us);
 }
 
+/* The three shares add up to a step; nobody waits where there is one rank. */
+static void tell_shares(const scaling_case *c, gpubench *bench)
+{
+    const step_shares s = step_history_median(&c->history);
+    gpubench_counter(bench, "compute_us", s.compute_us);
+    gpubench_counter(bench, "exposed_us", s.exposed_us);
+    if (c->ranks == 1) return;
+    gpubench_counter(bench, "wait_us", s.wait_us);
+    gpubench_counter(bench, "longest_wait_us", s.longest_us);
+    gpubench_counter(bench, "slowest_rank", s.slowest);
+}
+
 static int verify(void *context, gpubench *bench)
 {
-    ranks_answer answer = ask(context, TRAIN_CHECK, 1);
+    ranks_answer answer;
+    tell_shares(context, bench);
+    answer = ask(context, TRAIN_CHECK, 1);
     return answer.code ? collective_suite_tell(bench, &answer)
                        : gpubench_check(bench, answer.error, 1);
 }
@@ -132,8 +160,8 @@ static void queue_steps(const char *name, const char *size, const model_shape *s
 }
 
 /* The four that belong together share their memory and take turns. */
-static void queue_overlap(const char *size, const model_shape *shape, kernel_dtype dtype,
-                          int64_t bucket)
+static void queue_overlap(const char *name, const char *size, const model_shape *shape,
+                          kernel_dtype dtype, int blocks_only, int64_t bucket)
 {
     static const char *const variants[] = {"reduce", "backward", "serial", "overlapped"};
     gpubench *bench = all.s.bench;
@@ -145,24 +173,39 @@ static void queue_overlap(const char *size, const model_shape *shape, kernel_dty
     for (int i = 0; i < 4; i++) {
         train_order order = order_of(shape, dtype, (train_work)(TRAIN_REDUCE + i), next_set);
         order.bucket_bytes = bucket;
-        cases[i] = case_of("scaling.overlap", variants[i], &order, all.ranks, params);
+        order.blocks_only = blocks_only;
+        cases[i] = case_of(name, variants[i], &order, all.ranks, params);
     }
     gpubench_measure_group(bench, cases, 4);
 }
 
 /* A bucket that holds all gradients is the last one. */
-static void queue_buckets(const char *size, const model_shape *shape, kernel_dtype dtype)
+static void queue_buckets(const char *name, const char *size, const model_shape *shape,
+                          kernel_dtype dtype, int blocks_only)
 {
     static const int64_t on_gpu[] = {1 << 20, 5 << 20, 25 << 20, 100 << 20};
     static const int64_t on_cpu[] = {64 << 10, 256 << 10};
     const int cuda = gpubench_is_cuda(all.s.bench);
     const int64_t *buckets = cuda ? on_gpu : on_cpu;
     size_t count = cuda ? sizeof on_gpu / sizeof *on_gpu : sizeof on_cpu / sizeof *on_cpu;
-    int64_t bytes = model_tensor_offset(shape, model_tensor_count(shape)) *
-                    (int64_t)kernel_dtype_bytes(model_storage(dtype));
+    train_order order = order_of(shape, dtype, TRAIN_REDUCE, 0);
+    train_range summed;
+    int64_t bytes;
+    order.blocks_only = blocks_only;
+    summed = train_summed(&order);
+    bytes = (summed.end - summed.begin) * (int64_t)kernel_dtype_bytes(model_storage(dtype));
     for (size_t i = 0; i < count && buckets[i] < bytes; i++)
-        queue_overlap(size, shape, dtype, buckets[i]);
-    queue_overlap(size, shape, dtype, 0);
+        queue_overlap(name, size, shape, dtype, blocks_only, buckets[i]);
+    queue_overlap(name, size, shape, dtype, blocks_only, 0);
+}
+
+/* Of one block, and of the whole model. */
+static void queue_overlaps(const char *size, const model_shape *shape, kernel_dtype dtype)
+{
+    model_shape block = *shape;
+    block.layers = 1;
+    queue_buckets("scaling.block", size, &block, dtype, 1);
+    queue_buckets("scaling.overlap", size, shape, dtype, 0);
 }
 
 /* Ranks that are processes are as many as there are; of one process 1, 2, 4, ... and all. */
@@ -180,7 +223,7 @@ static void queue_size(const char *size, const model_shape *shape)
             if (shape->batch % ranks == 0)
                 queue_steps("scaling.strong", size, &part, dtypes[d], ranks, shape->batch);
         }
-        queue_buckets(size, shape, dtypes[d]);
+        queue_overlaps(size, shape, dtypes[d]);
     }
 }
 

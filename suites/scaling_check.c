@@ -183,11 +183,13 @@ static void compare_step(const train_rank *r, ranks_answer *a)
 
 static void compare(const train_rank *r, ranks_answer *a)
 {
+    const int64_t first = r->summed.begin;
     if (r->work <= TRAIN_STEP_SHARDED) compare_step(r, a);
     if (a->code != 0 || r->work == TRAIN_STEP_SHARDED) return;
     a->code = fetch(r, r->target, wanted.found);
     if (a->code == 0)
-        judge(r, "gradient", distance(wanted.found, wanted.gradients, NULL, r->elements), a);
+        judge(r, "gradient", distance(wanted.found + first, wanted.gradients + first, NULL,
+                                      r->summed.end - first), a);
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */

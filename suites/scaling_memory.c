@@ -91,9 +91,17 @@ static int64_t shard_of(const train_order *order, int64_t elements, int ranks)
     return elements / ranks / MODEL_TENSOR_ALIGNMENT * MODEL_TENSOR_ALIGNMENT;
 }
 
-static int64_t elements_of(const train_order *order)
+int64_t train_elements(const train_order *order)
 {
     return model_tensor_offset(&order->shape, model_tensor_count(&order->shape));
+}
+
+train_range train_summed(const train_order *order)
+{
+    const model_shape *s = &order->shape;
+    if (!order->blocks_only) return (train_range){0, train_elements(order)};
+    return (train_range){model_tensor_offset(s, model_layer_tensor(0)),
+                         model_tensor_offset(s, model_norm_tensor(s))};
 }
 
 /* Of the optimizer: moments and, of narrow parameters, the master weights. */
@@ -105,7 +113,7 @@ static int64_t states_of(const train_order *order)
 /* Elements that a rank updates. */
 static int64_t owned_of(const train_order *order, int ranks)
 {
-    int64_t elements = elements_of(order), shard = shard_of(order, elements, ranks);
+    int64_t elements = train_elements(order), shard = shard_of(order, elements, ranks);
     return is_sharded(order) ? shard + elements - shard * ranks : elements;
 }
 
@@ -119,7 +127,7 @@ static uint64_t own_bytes(const train_order *order, int ranks)
 {
     uint64_t numbers = round_up((uint64_t)numbers_of(ranks) * sizeof(float));
     if (!is_step(order)) /* where sums go that must not become inputs again */
-        return numbers + (uint64_t)elements_of(order) *
+        return numbers + (uint64_t)train_elements(order) *
                              kernel_dtype_bytes(model_storage(order->dtype));
     return numbers + (uint64_t)(states_of(order) * owned_of(order, ranks)) * sizeof(float);
 }
@@ -197,17 +205,31 @@ static void drop_tool(train_tool *tool)
     tool->state = NULL;
 }
 
-/* Layers are done from the last to the first, each with its last op; behind them what the
- * embeddings and a tied head share, with the last op of all. */
+/* Of the parameters of a layer the first one from which on all gradients are there once op i
+ * is done: those that its later ops write are not. */
+static int first_written(const model_ops *ops, int64_t i)
+{
+    const int64_t layer = ops->list[i].layer;
+    unsigned missing = 0;
+    int first = BLOCK_PARAMETERS;
+    for (i++; i < ops->count && ops->list[i].layer == layer; i++) {
+        int part = model_op_backward_part(&ops->list[i]);
+        if (part >= 0) missing |= block_backward_outputs(part, 0).parameter_gradients;
+    }
+    while (first > 0 && !(missing >> (first - 1) & 1)) first--;
+    return first;
+}
+
+/* Layers are done from the last to the first, and each one's parameters nearly so; behind
+ * them what the embeddings and a tied head share, with the last op of all. */
 static int64_t first_ready(const train_rank *r, const model_ops *ops, int64_t i, int64_t before)
 {
     const model_op *op = &ops->list[i];
     const model_shape *s = &r->order.shape;
-    int ends_layer = i + 1 == ops->count || ops->list[i + 1].layer != op->layer;
     if (op->phase != MODEL_BACKWARD) return before;
     if (i + 1 == ops->count) return 0;
     if (op->layer >= 0)
-        return ends_layer ? model_tensor_offset(s, model_layer_tensor(op->layer)) : before;
+        return model_tensor_offset(s, model_layer_tensor(op->layer) + first_written(ops, i));
     if (op->kind == MODEL_OP_PART && op->as.part.kind == PART_NORM_GRADIENT)
         return model_tensor_offset(s, model_norm_tensor(s));
     return before;
@@ -219,6 +241,7 @@ static int prepare_pass(train_rank *r, train_pass *pass, unsigned phases, size_t
     int code;
     pass->args = train_args(&r->order, r->ranks);
     pass->args.phases = phases;
+    pass->args.blocks_only = phases == MODEL_BACKWARD && r->order.blocks_only;
     pass->args.micro_one = r->rank + 1;
     pass->args.memory = r->memory;
     code = model_ops_create(&pass->args, &ops);
@@ -262,7 +285,8 @@ int train_prepare(train_rank *r)
     size_t workspace = ALIGNMENT;
     int code;
     r->stored = model_storage(r->order.dtype);
-    r->elements = elements_of(&r->order);
+    r->elements = train_elements(&r->order);
+    r->summed = train_summed(&r->order);
     r->shard = shard_of(&r->order, r->elements, r->ranks);
     r->plan = model_plan_of(&a);
     code = train_take(r, (size_t)r->plan.total, &r->memory);

@@ -45,10 +45,11 @@ static int sum_range(train_rank *r, int64_t begin, int64_t end)
 static int sum_ready(train_rank *r, int64_t ready)
 {
     int64_t bucket = r->order.bucket_bytes / (int64_t)kernel_dtype_bytes(r->stored);
+    const int64_t first = r->summed.begin;
     int code = 0;
     if (bucket < 1 || bucket > r->elements) bucket = r->elements;
-    while (r->sent > 0 && code == 0) {
-        int64_t begin = r->sent > bucket ? r->sent - bucket : 0;
+    while (r->sent > first && code == 0) {
+        int64_t begin = r->sent - first > bucket ? r->sent - bucket : first;
         if (begin < ready) break;
         code = sum_range(r, begin, r->sent);
         r->sent = begin;
@@ -81,7 +82,7 @@ static int run_pass(train_rank *r, train_pass *pass, int overlaps, kernel_stream
     at_work = r;
     r->running = pass;
     r->op = r->depth = r->code = 0;
-    r->sent = r->elements;
+    r->sent = r->summed.end;
     pass->args.watch = overlaps ? &watch : NULL;
     code = run_tool(r, &pass->tool, stream);
     return code ? code : r->code;
@@ -135,7 +136,7 @@ static int run_sharded(train_rank *r, kernel_stream stream)
 static int sum_all(train_rank *r)
 {
     int code;
-    r->sent = r->elements;
+    r->sent = r->summed.end;
     code = sum_ready(r, 0);
     return code ? code : join(r);
 }

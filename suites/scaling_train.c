@@ -69,7 +69,10 @@ static int release(train_rank *r, kernel_stream stream)
 static int run(train_rank *r, kernel_stream stream)
 {
     int code = 0;
-    for (uint64_t i = 0; i < r->count && code == 0; i++) code = train_run(r, r->work, stream);
+    for (uint64_t i = 0; i < r->count && code == 0; i++) {
+        if (i + 1 == r->count) code = r->library->lap(r->library_state, r->rank);
+        if (code == 0) code = train_run(r, r->work, stream);
+    }
     return code;
 }
 
@@ -111,6 +114,23 @@ static void set_up(ranks_here *r, const train_order *order, ranks_answer *a)
     if (a->code != 0) drop_set(set);
 }
 
+/* By rank. */
+static collective_stalls last_stalls[COLLECTIVE_MOST_RANKS];
+
+const collective_stalls *train_stalls_of(int rank)
+{
+    return &last_stalls[rank];
+}
+
+static void note_stalls(const train_set *set, ranks_answer *a)
+{
+    const ranks_here *r = set->here;
+    for (int i = 0; i < r->ranks.count && a->code == 0; i++)
+        a->code = r->library->stalls(r->state, r->ranks.first + i,
+                                     &last_stalls[r->ranks.first + i], a->message);
+    a->stalls = last_stalls[r->ranks.first];
+}
+
 static void execute(train_set *set, const train_order *order, ranks_answer *a)
 {
     for (int i = 0; i < set->here->ranks.count; i++) {
@@ -118,9 +138,10 @@ static void execute(train_set *set, const train_order *order, ranks_answer *a)
         set->ranks[i].count = order->count;
         set->ranks[i].order.bucket_bytes = order->bucket_bytes;
     }
-    if (order->what == TRAIN_EXECUTE)
+    if (order->what == TRAIN_EXECUTE) {
         train_each(set, run, a);
-    else
+        note_stalls(set, a);
+    } else
         train_check(set, order->work, a);
 }
 

@@ -32,6 +32,7 @@ typedef struct train_order {
     model_shape shape; /* batch: of one rank */
     kernel_dtype dtype;
     int cuda, set;
+    int blocks_only; /* of the backward pass and its gradients those of the blocks alone */
     int64_t bucket_bytes; /* of an all-reduce; 0: all gradients in one */
     uint64_t seed, count;
 } train_order;
@@ -39,8 +40,18 @@ typedef struct train_order {
 /* For job_use: carries out the train_order of a job_order. */
 void train_task(ranks_here *r, const job_order *order, ranks_answer *a);
 
-/* Bytes that a rank takes for it, without workspaces. */
+/* Bytes that a rank takes for it, without workspaces; elements of all gradients, and those
+ * of them that are summed over the ranks. */
 uint64_t train_bytes(const train_order *order, int ranks);
+int64_t train_elements(const train_order *order);
+typedef struct train_range {
+    int64_t begin, end;
+} train_range;
+train_range train_summed(const train_order *order);
+
+/* How the last step of the last TRAIN_EXECUTE went, of a rank of this process: what its
+ * stream stood still for. */
+const collective_stalls *train_stalls_of(int rank);
 
 /* ---- within -------------------------------------------------------------------------- */
 
@@ -69,6 +80,7 @@ typedef struct train_rank {
     train_order order;
     int rank, ranks;
     int64_t elements, shard; /* of all gradients, and of a rank's part of them */
+    train_range summed; /* of the gradients */
     kernel_dtype stored;
     model_plan plan;
     void *memory, *own, *workspace; /* of the model; of the optimizer; of whatever runs */

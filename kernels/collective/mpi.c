@@ -29,6 +29,8 @@ typedef struct mpi_state {
     int ranks, rank, started;
     MPI_Op sum_bf16;
     MPI_Request requests[MOST_STARTED];
+    double lap_us, inside_us; /* when the stretch began; in MPI since the last join */
+    collective_stalls stalls;
 } mpi_state;
 
 static const char *why_not(void)
@@ -116,6 +118,18 @@ static int copy(void *state, int rank, void *to, const void *from, size_t bytes,
     return 0;
 }
 
+static void *take_host(void *state, size_t bytes)
+{
+    (void)state;
+    return malloc(bytes);
+}
+
+static void drop_host(void *state, void *memory)
+{
+    (void)state;
+    free(memory);
+}
+
 static double now_us(void)
 {
     struct timespec now;
@@ -198,33 +212,34 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
 static int each(void *state, int (*work)(void *context, int rank, kernel_stream stream),
                 void *context, const volatile int *stop, double *us, char *message)
 {
-    const mpi_state *m = state;
+    mpi_state *m = state;
     int code = explain("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD), message);
-    double start = now_us();
+    double start = now_us(), end;
     (void)stop;
+    m->lap_us = 0;
+    m->stalls = (collective_stalls){.us = 0};
     if (code == 0) code = work(context, m->rank, NULL);
-    *us = now_us() - start;
+    end = now_us();
+    *us = end - start;
+    if (m->lap_us > 0) m->stalls.us = end - m->lap_us;
     return code;
 }
 
-static int join(void *state, int rank)
+static int wait_for_all(mpi_state *m)
 {
-    mpi_state *m = state;
     int count = m->started;
-    (void)rank;
     m->started = 0;
     return MPI_Waitall(count, m->requests, MPI_STATUSES_IGNORE);
 }
 
 /* What is summed on all ranks goes on beside the caller's work, as far as the library does
  * anything between its calls; the others are finished here. */
-static int start(void *state, int rank, const collective_shape *s, const collective_buffers *b)
+static int start_one(mpi_state *m, const collective_shape *s, const collective_buffers *b)
 {
-    mpi_state *m = state;
     const int bf16 = s->dtype == KERNEL_BF16;
     int code = MPI_SUCCESS;
     if (!counts(s)) return KERNEL_ERROR_ARGUMENT;
-    if (m->started == MOST_STARTED || s->operation != COLLECTIVE_ALL_REDUCE) code = join(m, rank);
+    if (m->started == MOST_STARTED || s->operation != COLLECTIVE_ALL_REDUCE) code = wait_for_all(m);
     if (code != MPI_SUCCESS || s->operation != COLLECTIVE_ALL_REDUCE)
         return code ? code : execute_once(m, s, b);
     return MPI_Iallreduce(s->in_place ? MPI_IN_PLACE : b->send, b->receive, (int)s->block,
@@ -232,10 +247,53 @@ static int start(void *state, int rank, const collective_shape *s, const collect
                           MPI_COMM_WORLD, &m->requests[m->started++]);
 }
 
+static int start(void *state, int rank, const collective_shape *s, const collective_buffers *b)
+{
+    mpi_state *m = state;
+    double began = now_us();
+    int code = start_one(m, s, b);
+    (void)rank;
+    m->inside_us += now_us() - began;
+    return code;
+}
+
+static int join(void *state, int rank)
+{
+    mpi_state *m = state;
+    double began = now_us();
+    int code = wait_for_all(m);
+    (void)rank;
+    m->inside_us += now_us() - began;
+    if (m->lap_us > 0 && m->stalls.joins < COLLECTIVE_MOST_JOINS)
+        m->stalls.stall_us[m->stalls.joins++] = m->inside_us;
+    m->inside_us = 0;
+    return code;
+}
+
+static int lap(void *state, int rank)
+{
+    mpi_state *m = state;
+    (void)rank;
+    m->stalls.joins = 0;
+    m->inside_us = 0;
+    m->lap_us = now_us();
+    return 0;
+}
+
+static int stalls(void *state, int rank, collective_stalls *s, char *message)
+{
+    const mpi_state *m = state;
+    (void)rank;
+    (void)message;
+    *s = m->stalls;
+    return 0;
+}
+
 const collective_library collective_mpi = {
     .name = "mpi", .why_not = why_not, .version = version, .open = open_mpi, .close = close_mpi,
     .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute, .each = each, .start = start, .join = join};
+    .take_host = take_host, .drop_host = drop_host, .execute = execute, .each = each, .start = start, .join = join,
+    .lap = lap, .stalls = stalls};
 
 #else
 

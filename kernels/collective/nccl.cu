@@ -13,6 +13,7 @@
 
 #include <ctime>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,8 @@ struct rank_state {
     nccl_communicator communicator;
     cudaStream_t stream, beside; /* beside: operations that started and were not joined */
     cudaEvent_t start, stop, handed_on;
+    cudaEvent_t lap, before[COLLECTIVE_MOST_JOINS], after[COLLECTIVE_MOST_JOINS];
+    int joins; /* since the lap; -1: there was none */
     cudaGraphExec_t graph;
 };
 
@@ -81,6 +84,19 @@ const char *version_text()
     return version;
 }
 
+int card(const collective_ranks *ranks, char *address, size_t bytes)
+{
+    int current, visible = collective_nccl_devices(&current);
+    int device = collective_pick_device(ranks->local, ranks->on_host, visible);
+    *address = '\0';
+    if (device < 0) return visible;
+    if (cudaDeviceGetPCIBusId(address, static_cast<int>(bytes), device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        *address = '\0';
+    }
+    return visible;
+}
+
 /* ---- communicators ------------------------------------------------------------------ */
 
 void drop_graphs(nccl_state *s)
@@ -93,6 +109,17 @@ void drop_graphs(nccl_state *s)
     s->graph_memory = nullptr;
 }
 
+/* Those that take times. */
+std::array<cudaEvent_t *, 3 + 2 * COLLECTIVE_MOST_JOINS> events_of(rank_state &r)
+{
+    std::array<cudaEvent_t *, 3 + 2 * COLLECTIVE_MOST_JOINS> all = {&r.start, &r.stop, &r.lap};
+    for (size_t i = 0; i < COLLECTIVE_MOST_JOINS; i++) {
+        all[3 + 2 * i] = &r.before[i];
+        all[4 + 2 * i] = &r.after[i];
+    }
+    return all;
+}
+
 void close_nccl(void *state)
 {
     nccl_state *s = static_cast<nccl_state *>(state);
@@ -101,8 +128,8 @@ void close_nccl(void *state)
         rank_state &r = s->each[i];
         (void)cudaSetDevice(r.device);
         if (r.communicator && !s->aborted) (void)s->api->CommDestroy(r.communicator);
-        if (r.start) (void)cudaEventDestroy(r.start);
-        if (r.stop) (void)cudaEventDestroy(r.stop);
+        for (cudaEvent_t *event : events_of(r))
+            if (*event) (void)cudaEventDestroy(*event);
         if (r.handed_on) (void)cudaEventDestroy(r.handed_on);
         if (r.beside) (void)cudaStreamDestroy(r.beside);
         if (r.stream) (void)cudaStreamDestroy(r.stream);
@@ -134,8 +161,8 @@ int take_device(nccl_state *s, int i, const failure &failed)
     if (code == 0)
         code = failed(rank, "an event",
                       cudaEventCreateWithFlags(&r.handed_on, cudaEventDisableTiming));
-    if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.start));
-    if (code == 0) code = failed(rank, "an event", cudaEventCreate(&r.stop));
+    for (cudaEvent_t *event : events_of(r))
+        if (code == 0) code = failed(rank, "an event", cudaEventCreate(event));
     return code;
 }
 
@@ -217,7 +244,22 @@ int copy(void *state, int rank, void *to, const void *from, size_t bytes, char *
     const failure failed = {message};
     int code = failed(rank, "cudaSetDevice",
                       cudaSetDevice(rank_of(static_cast<nccl_state *>(state), rank).device));
-    return code ? code : failed(rank, "a copy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+    if (code == 0) code = failed(rank, "a copy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+    /* Within a device it may return earlier. */
+    return code ? code : failed(rank, "a copy", cudaStreamSynchronize(nullptr));
+}
+
+void *take_host(void *, size_t bytes)
+{
+    void *memory = nullptr;
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) return memory;
+    (void)cudaGetLastError();
+    return nullptr;
+}
+
+void drop_host(void *, void *memory)
+{
+    (void)cudaFreeHost(memory);
 }
 
 /* ---- executing ------------------------------------------------------------------------ */
@@ -396,15 +438,22 @@ int wait_all(nccl_state *s, const volatile int *stop, const failure &failed)
     return 0;
 }
 
+int between(int rank, cudaEvent_t start, cudaEvent_t stop, double *us, const failure &failed)
+{
+    float ms = 0;
+    int code = failed(rank, "a time", cudaEventElapsedTime(&ms, start, stop));
+    *us = static_cast<double>(ms) * 1e3;
+    return code;
+}
+
 int longest(nccl_state *s, double *us, const failure &failed)
 {
     int code = 0;
     *us = 0;
     for (int i = 0; i < s->ranks.count && code == 0; i++) {
-        float ms = 0;
-        code = failed(s->ranks.first + i, "a time",
-                      cudaEventElapsedTime(&ms, s->each[i].start, s->each[i].stop));
-        if (static_cast<double>(ms) * 1e3 > *us) *us = static_cast<double>(ms) * 1e3;
+        double took_us = 0;
+        code = between(s->ranks.first + i, s->each[i].start, s->each[i].stop, &took_us, failed);
+        if (took_us > *us) *us = took_us;
     }
     return code;
 }
@@ -454,8 +503,34 @@ int start(void *state, int rank, const collective_shape *shape, const collective
 
 int join(void *state, int rank)
 {
+    rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
+    const int at = r.joins;
+    const bool timed = at >= 0 && at < COLLECTIVE_MOST_JOINS;
+    int code = timed ? cudaEventRecord(r.before[at], r.stream) : 0;
+    if (code == 0) code = hand_on(r, r.beside, r.stream);
+    if (code == 0 && timed) code = cudaEventRecord(r.after[at], r.stream);
+    r.joins += timed;
+    return code;
+}
+
+int lap(void *state, int rank)
+{
+    rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
+    r.joins = 0;
+    return cudaEventRecord(r.lap, r.stream);
+}
+
+int stalls(void *state, int rank, collective_stalls *s, char *message)
+{
     const rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
-    return hand_on(r, r.beside, r.stream);
+    const failure failed = {message};
+    *s = {};
+    if (r.joins < 0) return 0;
+    s->joins = r.joins;
+    int code = between(rank, r.lap, r.stop, &s->us, failed);
+    for (int i = 0; i < r.joins && code == 0; i++)
+        code = between(rank, r.before[i], r.after[i], &s->stall_us[i], failed);
+    return code;
 }
 
 /* A rank's thread: what it is to do, and what became of it. */
@@ -559,6 +634,7 @@ int each(void *state, int (*work)(void *context, int rank, kernel_stream stream)
         works[i].work = work;
         works[i].context = context;
         works[i].rank = s->ranks.first + i;
+        s->each[i].joins = -1;
     }
     int code = run_threads(s, works, stop, message);
     delete[] works;
@@ -573,9 +649,11 @@ int each(void *state, int (*work)(void *context, int rank, kernel_stream stream)
 
 extern "C" {
 const collective_library collective_nccl = {
-    .name = "nccl", .why_not = why_not, .version = version_text, .open = open_nccl,
+    .name = "nccl", .why_not = why_not, .version = version_text, .card = card,
+    .open = open_nccl,
     .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
-    .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join};
+    .take_host = take_host, .drop_host = drop_host, .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join,
+    .lap = lap, .stalls = stalls};
 
 void collective_nccl_use(const char *path)
 {

@@ -54,31 +54,52 @@ template <> struct row_access<float, 1> {
     static __device__ __forceinline__ raw pack(const float (&in)[1]) { return in[0]; }
 };
 
+/* Two elements of 16 bits as one word. */
+template <typename T> struct row_pair;
+
 /* A bf16 is the upper half of an f32, so each word of two unpacks by a shift
  * and a mask. */
-template <> struct row_access<__nv_bfloat16, 8> {
-    using raw = uint4;
-    static __device__ __forceinline__ void unpack_pair(uint32_t word, float &low, float &high)
+template <> struct row_pair<__nv_bfloat16> {
+    static __device__ __forceinline__ void unpack(uint32_t word, float &low, float &high)
     {
         low = __uint_as_float(word << 16);
         high = __uint_as_float(word & 0xffff0000u);
     }
-    static __device__ __forceinline__ void unpack(raw value, float (&out)[8])
-    {
-        unpack_pair(value.x, out[0], out[1]);
-        unpack_pair(value.y, out[2], out[3]);
-        unpack_pair(value.z, out[4], out[5]);
-        unpack_pair(value.w, out[6], out[7]);
-    }
-    static __device__ __forceinline__ uint32_t pack_pair(float low, float high)
+    static __device__ __forceinline__ uint32_t pack(float low, float high)
     {
         __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
         return *reinterpret_cast<uint32_t *>(&pair);
     }
+};
+
+template <> struct row_pair<__half> {
+    static __device__ __forceinline__ void unpack(uint32_t word, float &low, float &high)
+    {
+        float2 pair = __half22float2(*reinterpret_cast<const __half2 *>(&word));
+        low = pair.x;
+        high = pair.y;
+    }
+    static __device__ __forceinline__ uint32_t pack(float low, float high)
+    {
+        __half2 pair = __floats2half2_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&pair);
+    }
+};
+
+template <typename T> struct row_access<T, 8> {
+    using raw = uint4;
+    using pair = row_pair<T>;
+    static __device__ __forceinline__ void unpack(raw value, float (&out)[8])
+    {
+        pair::unpack(value.x, out[0], out[1]);
+        pair::unpack(value.y, out[2], out[3]);
+        pair::unpack(value.z, out[4], out[5]);
+        pair::unpack(value.w, out[6], out[7]);
+    }
     static __device__ __forceinline__ raw pack(const float (&in)[8])
     {
-        return make_uint4(pack_pair(in[0], in[1]), pack_pair(in[2], in[3]),
-                          pack_pair(in[4], in[5]), pack_pair(in[6], in[7]));
+        return make_uint4(pair::pack(in[0], in[1]), pair::pack(in[2], in[3]),
+                          pair::pack(in[4], in[5]), pair::pack(in[6], in[7]));
     }
 };
 
@@ -91,33 +112,6 @@ template <> struct row_access<__nv_bfloat16, 1> {
     static __device__ __forceinline__ raw pack(const float (&in)[1])
     {
         return __float2bfloat16_rn(in[0]);
-    }
-};
-
-template <> struct row_access<__half, 8> {
-    using raw = uint4;
-    static __device__ __forceinline__ void unpack_pair(uint32_t word, float &low, float &high)
-    {
-        float2 pair = __half22float2(*reinterpret_cast<const __half2 *>(&word));
-        low = pair.x;
-        high = pair.y;
-    }
-    static __device__ __forceinline__ void unpack(raw value, float (&out)[8])
-    {
-        unpack_pair(value.x, out[0], out[1]);
-        unpack_pair(value.y, out[2], out[3]);
-        unpack_pair(value.z, out[4], out[5]);
-        unpack_pair(value.w, out[6], out[7]);
-    }
-    static __device__ __forceinline__ uint32_t pack_pair(float low, float high)
-    {
-        __half2 pair = __floats2half2_rn(low, high);
-        return *reinterpret_cast<uint32_t *>(&pair);
-    }
-    static __device__ __forceinline__ raw pack(const float (&in)[8])
-    {
-        return make_uint4(pack_pair(in[0], in[1]), pack_pair(in[2], in[3]),
-                          pack_pair(in[4], in[5]), pack_pair(in[6], in[7]));
     }
 };
 

@@ -123,6 +123,7 @@ typedef struct model_args {
     int keeps, recomputes;
     int64_t micro_batches; /* shape's batches a step, whose gradients are added up; 0: one */
     int64_t micro_one;     /* from 1: of those one alone, which leaves its own; 0: all */
+    int blocks_only; /* 1: of the ops those in blocks alone, as block.h has them */
     int no_state; /* 1: whoever updates has the optimizer's state: only passes are run */
     block_layout layout; /* of attention: model_layout_cpu or _cuda */
     void *memory;
@@ -299,6 +300,9 @@ void model_ops_destroy(model_ops *ops);
 
 /* "qkv", "down_input", "adamw": what an op is called. */
 const char *model_op_name(const model_op *op);
+
+/* The block_backward_part that an op is; -1: none. */
+int model_op_backward_part(const model_op *op);
 
 /* Tells args->watch, if there is one, that op `index` of the list is enqueued next, and
  * that it has been. */

@@ -59,6 +59,7 @@ static void *gradient(const builder *b, int64_t tensor)
 static void add(const builder *b, model_op op)
 {
     op.micro = b->micro;
+    if (b->args->blocks_only && op.layer < 0) return;
     if ((b->args->phases & op.phase) && (b->args->components >> op.component & 1))
         b->ops->list[b->ops->count++] = op;
 }
@@ -466,6 +467,12 @@ void model_watch_end(const model_args *args, const model_ops *ops, int64_t index
 }
 
 /* ---- names ------------------------------------------------------------------------------ */
+
+int model_op_backward_part(const model_op *op)
+{
+    int part = op->tool - TOOL_BACKWARD_PARTS;
+    return part >= 0 && part < BLOCK_BACKWARD_PARTS ? part : -1;
+}
 
 const char *model_op_name(const model_op *op)
 {

@@ -53,15 +53,15 @@ constexpr int OPTIMIZER_THREADS = 256;
 /* Four halves as one access of 8 bytes, beside float4s of the f32 state. */
 template <typename T> struct row_access<T, 4> {
     using raw = uint2;
-    using eight = row_access<T, 8>;
+    using pair = row_pair<T>;
     static __device__ __forceinline__ void unpack(raw value, float (&out)[4])
     {
-        eight::unpack_pair(value.x, out[0], out[1]);
-        eight::unpack_pair(value.y, out[2], out[3]);
+        pair::unpack(value.x, out[0], out[1]);
+        pair::unpack(value.y, out[2], out[3]);
     }
     static __device__ __forceinline__ raw pack(const float (&in)[4])
     {
-        return make_uint2(eight::pack_pair(in[0], in[1]), eight::pack_pair(in[2], in[3]));
+        return make_uint2(pair::pack(in[0], in[1]), pair::pack(in[2], in[3]));
     }
 };
 

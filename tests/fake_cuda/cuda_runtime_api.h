@@ -162,6 +162,7 @@ struct fake_cuda {
     int no_driver_functions;       /* no entry point is found */
     int one_device;                /* the count is 1 */
     int three_devices;             /* the count is 3; else it is 2 */
+    int first_device;              /* which one of its machine's device 0 is */
     int late_synchronizations;     /* so many cudaDeviceSynchronize return 5 ms late */
     int no_peer_access;            /* cudaDeviceCanAccessPeer says no */
     int no_access_of_ends;         /* it does of the first of three devices and the last */

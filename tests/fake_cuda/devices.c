@@ -110,7 +110,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
 {
-    snprintf(text, (size_t)bytes, "0000:%02x:00.0", device + 1);
+    snprintf(text, (size_t)bytes, "0000:%02x:00.0", fake_cuda.first_device + device + 1);
     return fake_answer_locked(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 

@@ -4,16 +4,25 @@
  * besides a graph that was launched twice ("graph"), a kernel that begins before the one
  * in front of it ends ("overlaps"), one whose name is none ("names"), twelve of 1 us
  * ("small"), or one ("alone"), two ("gap"), 100,000 launches
- * ("many") and 5,000,000 ("endless") of 1 us instead. */
+ * ("many") and 5,000,000 ("endless") of 1 us instead. Beside that the program may say of
+ * any call that it fails. */
 #include <cupti.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* See fake_cuda/faulty.h. */
+int faulty_call(const char *call) __attribute__((weak));
 
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static uint64_t enabled; /* a set of bits by kind */
 static int asked;        /* how often for the time since flushing */
 static int flushed;      /* how often since enabling: before and after each execution */
+
+/* To stand in front of what a function does. */
+#define MAY_FAIL()                                                                         \
+    if (faulty_call && faulty_call(__func__))                                                  \
+    return CUPTI_ERROR_UNKNOWN
 
 static int fault(const char *name)
 {
@@ -203,6 +212,7 @@ static uint8_t *put_calls(uint8_t *at)
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed)
 {
+    MAY_FAIL();
     request = requested;
     complete = completed;
     return CUPTI_SUCCESS;
@@ -210,6 +220,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    MAY_FAIL();
     if (fault("denied"))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     enabled |= (uint64_t)1 << kind;
@@ -219,6 +230,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    MAY_FAIL();
     enabled &= ~((uint64_t)1 << kind);
     return CUPTI_SUCCESS;
 }
@@ -228,6 +240,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     uint8_t *buffer = NULL;
     size_t size = 0, most = 0, used;
     (void)flag;
+    MAY_FAIL();
     asked = 0;
     flushed++;
     if (fault("many") || fault("endless"))
@@ -256,6 +269,7 @@ static size_t bytes_of(const CUpti_Activity *record)
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + bytes_of(*record) : buffer;
+    MAY_FAIL();
     if (next >= buffer + valid)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = (CUpti_Activity *)(void *)next;
@@ -266,6 +280,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 {
     (void)context;
     (void)stream;
+    MAY_FAIL();
     *dropped = fault("drops") && flushed % 2 == 0 ? 3 : lost; /* of the execution itself */
     lost = 0;
     return CUPTI_SUCCESS;
@@ -281,6 +296,7 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 /* Twice before the first call, then after the last, of each execution. */
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
+    MAY_FAIL();
     *timestamp = asked++ < 2 ? 50 : 700;
     return CUPTI_SUCCESS;
 }
@@ -289,12 +305,14 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const
 {
     (void)domain;
     (void)id;
+    MAY_FAIL();
     *name = "cudaLaunchKernel_v7000";
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
+    MAY_FAIL();
     *version = CUPTI_API_VERSION;
     return CUPTI_SUCCESS;
 }

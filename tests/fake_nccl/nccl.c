@@ -1,28 +1,41 @@
 /* A substitute for NCCL, of our own making, on the substitute for the CUDA runtime in
  * fake_cuda/: the part that the collective suite uses, by NCCL's documented interface, for
- * ranks of one process. Each operation takes 5 us of simulated time on its stream, waits
- * there for all ranks, and moves the data. FAKE_NCCL says what goes wrong,
- * in one or more words:
+ * ranks of one process, and for processes with a rank each, which meet in a file in TMPDIR.
+ * Each operation takes 5 us of simulated time on its stream, waits there for all ranks, and
+ * moves the data. FAKE_NCCL says what goes wrong, in one or more words:
  *   old      its version is 2.8.4
  *   absent   rank 1 never takes part in an all-gather
  *   wrong    rank 1's sums have one wrong element
  *   failing  all-reduce returns an error
- *   broken   a rank's asynchronous error is one, once something was enqueued */
+ *   broken   a rank's asynchronous error is one, once something was enqueued
+ *   alone    rank 1 does not come when communicators are made
+ *   stuck    an abort does not return
+ *   long     an operation takes 500 us of simulated time, so that a batch is one of few */
+#define _GNU_SOURCE
 #include "cuda_runtime_api.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { SUCCESS = 0, INTERNAL_ERROR = 3, BFLOAT16 = 9, MOST_RANKS = 8, MOST_CALLS = 256 };
 
-/* What the communicators of one job share. */
+/* Bytes that a rank gives to an operation, at most; what is not used takes no memory. */
+enum { SLOT_BYTES = 8 << 20 };
+
+/* What the communicators of one job share, which are threads of one process or processes.
+ * Nothing in it is held by anyone, so that a rank that dies leaves the others waiting. */
 typedef struct clique {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int count, arrived, aborted;
-    unsigned round;
-    struct call *calls[MOST_RANKS];
+    atomic_int arrived, aborted;
+    atomic_uint round;
+    int count;
+    _Alignas(64) char slots[MOST_RANKS][SLOT_BYTES]; /* what each rank gives */
 } clique;
 
 typedef struct ncclComm {
@@ -31,7 +44,7 @@ typedef struct ncclComm {
 } communicator;
 
 typedef struct unique_id {
-    char bytes[128];
+    char bytes[128]; /* the file's name */
 } unique_id;
 
 enum what { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, EXCHANGE };
@@ -100,24 +113,62 @@ static void sum(const call *c, char *out, size_t first)
     for (size_t i = 0; i < c->count; i++) {
         float value = 0;
         for (int rank = 0; rank < c->one->all->count; rank++)
-            value += load(c->one->all->calls[rank]->send, c->type, first + i);
+            value += load(c->one->all->slots[rank], c->type, first + i);
         if (is_scripted("wrong") && c->one->rank == 1 && i == 1)
             value += 1;
         store(out, c->type, i, value);
     }
 }
 
-/* The sends of a rank to this one, in their order, against its receives from that rank. */
+/* In a slot, in front of what a rank sends to another. */
+typedef struct parcel {
+    size_t bytes;
+    int peer;
+} parcel;
+
+/* What this rank gives goes where all can see it. */
+static void give(const call *c)
+{
+    char *slot = c->one->all->slots[c->one->rank];
+    if (c->what != EXCHANGE) {
+        size_t blocks = c->what == REDUCE_SCATTER ? (size_t)c->one->all->count : 1;
+        memcpy(slot, c->send, bytes_of(c) * blocks);
+        return;
+    }
+    for (int i = 0; i < c->transfers; i++) {
+        const transfer *t = &c->moves[i];
+        parcel p = {t->bytes, t->peer};
+        if (!t->is_send)
+            continue;
+        memcpy(slot, &p, sizeof p);
+        memcpy(slot + sizeof p, t->memory, t->bytes);
+        slot += sizeof p + t->bytes;
+    }
+    memcpy(slot, &(parcel){0, -1}, sizeof(parcel));
+}
+
+/* What the peer sends to this rank, of which there is one parcel. */
+static const char *find_parcel(const call *c, int peer)
+{
+    const char *slot = c->one->all->slots[peer];
+    parcel p;
+    memcpy(&p, slot, sizeof p);
+    while (p.peer != c->one->rank && p.peer >= 0) {
+        slot += sizeof p + p.bytes;
+        memcpy(&p, slot, sizeof p);
+    }
+    return slot + sizeof p;
+}
+
 static void exchange(const call *c, char *out)
 {
     size_t at = 0;
     for (int i = 0; i < c->transfers; i++) {
         const transfer *t = &c->moves[i];
-        const call *peer = c->one->all->calls[t->peer];
-        for (int j = 0; j < peer->transfers && !t->is_send; j++)
-            if (peer->moves[j].is_send && peer->moves[j].peer == c->one->rank)
-                memcpy(out + at, peer->moves[j].memory, t->bytes);
-        at += t->is_send ? 0 : t->bytes;
+        if (t->is_send)
+            continue;
+        memcpy(out + at, find_parcel(c, t->peer), t->bytes);
+        at += t->bytes;
     }
 }
 
@@ -127,10 +178,10 @@ static void compute(const call *c, char *out)
     switch (c->what) {
     case ALL_REDUCE: sum(c, out, 0); break;
     case REDUCE_SCATTER: sum(c, out, (size_t)c->one->rank * c->count); break;
-    case BROADCAST: memcpy(out, c->one->all->calls[0]->send, bytes); break;
+    case BROADCAST: memcpy(out, c->one->all->slots[0], bytes); break;
     case ALL_GATHER:
         for (int rank = 0; rank < c->one->all->count; rank++)
-            memcpy(out + (size_t)rank * bytes, c->one->all->calls[rank]->send, bytes);
+            memcpy(out + (size_t)rank * bytes, c->one->all->slots[rank], bytes);
         break;
     case EXCHANGE: exchange(c, out); break;
     }
@@ -153,17 +204,21 @@ static void write_out(const call *c, const char *out)
 
 /* ---- the ranks of a stream each ---- */
 
-/* Until all ranks are here; with the lock held. 0, or -1 once it is aborted. */
+static void nap(void)
+{
+    nanosleep(&(struct timespec){0, 20000}, NULL);
+}
+
+/* Until all ranks are here. 0, or -1 once it is aborted. */
 static int meet(clique *all)
 {
     unsigned round = all->round;
-    if (++all->arrived == all->count) {
+    if (atomic_fetch_add(&all->arrived, 1) + 1 == all->count) {
         all->arrived = 0;
         all->round++;
-        pthread_cond_broadcast(&all->changed);
     }
     while (all->round == round && !all->aborted)
-        pthread_cond_wait(&all->changed, &all->lock);
+        nap();
     return all->aborted ? -1 : 0;
 }
 
@@ -172,22 +227,20 @@ static void execute(void *argument)
     call *c = argument;
     clique *all = c->one->all;
     char *out = malloc((bytes_of(c) + 1) * MOST_RANKS);
-    pthread_mutex_lock(&all->lock);
-    all->calls[c->one->rank] = c;
+    give(c);
     if (meet(all) == 0) {
         compute(c, out);
         if (meet(all) == 0)
             write_out(c, out);
         (void)meet(all);
     }
-    pthread_mutex_unlock(&all->lock);
     free(out);
 }
 
 static int enqueue(call *c)
 {
     enqueued = 1;
-    if (fake_launch(c->stream, 5, 0) != cudaSuccess)
+    if (fake_launch(c->stream, is_scripted("long") ? 500 : 5, 0) != cudaSuccess)
         return INTERNAL_ERROR;
     if (is_scripted("absent") && c->what == ALL_GATHER && c->one->rank == 1)
         return SUCCESS;
@@ -261,36 +314,59 @@ const char *ncclGetErrorString(int code)
 
 int ncclGetUniqueId(unique_id *id)
 {
-    memset(id, 1, sizeof *id);
+    static int made;
+    const char *folder = getenv("TMPDIR");
+    memset(id, 0, sizeof *id);
+    snprintf(id->bytes, sizeof id->bytes, "%.90s/fake_nccl.%d.%d", folder ? folder : "/tmp",
+             (int)getpid(), made++);
     return SUCCESS;
+}
+
+static communicator *join(clique *all, int rank)
+{
+    communicator *one = calloc(1, sizeof *one);
+    *one = (communicator){all, rank};
+    return one;
 }
 
 int ncclCommInitAll(communicator **ones, int count, const int *devices)
 {
-    clique *all = calloc(1, sizeof *all);
+    clique *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     (void)devices;
-    pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->changed, NULL);
+    if (all == MAP_FAILED)
+        return INTERNAL_ERROR;
     all->count = count;
-    for (int rank = 0; rank < count; rank++) {
-        ones[rank] = calloc(1, sizeof *ones[rank]);
-        *ones[rank] = (communicator){all, rank};
-    }
+    for (int rank = 0; rank < count; rank++)
+        ones[rank] = join(all, rank);
     return SUCCESS;
 }
 
+/* Returns when all ranks have come. */
 int ncclCommInitRank(communicator **one, int count, unique_id id, int rank)
 {
-    (void)id;
-    return count == 1 && rank == 0 ? ncclCommInitAll(one, 1, NULL) : INTERNAL_ERROR;
+    int file = open(id.bytes, O_RDWR | O_CREAT, 0600);
+    clique *all = MAP_FAILED;
+    if (is_scripted("alone") && rank == 1)
+        pause();
+    if (file >= 0 && ftruncate(file, sizeof *all) == 0)
+        all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (all == MAP_FAILED)
+        return INTERNAL_ERROR;
+    all->count = count;
+    *one = join(all, rank);
+    (void)meet(all);
+    if (rank == 0)
+        unlink(id.bytes);
+    return SUCCESS;
 }
 
 int ncclCommAbort(communicator *one)
 {
-    pthread_mutex_lock(&one->all->lock);
+    if (is_scripted("stuck"))
+        pause();
     one->all->aborted = 1;
-    pthread_cond_broadcast(&one->all->changed);
-    pthread_mutex_unlock(&one->all->lock);
     return SUCCESS;
 }
 

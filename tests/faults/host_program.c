@@ -15,6 +15,9 @@ typedef struct numbers {
 static int set_up(void *context, gpubench *bench)
 {
     numbers *n = context;
+    const char *vanishing = getenv("VANISHING");
+    if (vanishing && mkdir("began", 0700) != 0) /* a folder that goes in the second process */
+        rename(vanishing, "vanished");
     fault_count_cases();
     n->count = COUNT;
     n->in = gpubench_random(bench, "f64", COUNT);

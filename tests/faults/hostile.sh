@@ -39,6 +39,16 @@ begin
 is_earlier
 check $? "SIGXFSZ leaves the earlier file"
 
+# The processes of the runs add the samples, and the one that waits for them must hear that
+# they could not.
+begin
+mkdir here && echo "earlier samples" > here/samples.csv
+VANISHING=here "$program" $quick --filter '^last' --runs 2 --csv rows.csv --samples here/samples.csv > "$log" 2>&1
+[ $? -eq 2 ] && grep -q "here/samples.csv': No such file" "$log" &&
+    [ "$(cat vanished/samples.csv)" = "earlier samples" ] && is_whole
+check $? "samples that a run lost do not take the place of earlier ones under --runs, and it is told"
+rm -rf here vanished began
+
 # ---- folders and links ----
 
 begin

@@ -1,12 +1,14 @@
 /* See plans.h. */
 #include "plans.h"
 
-#define QUICK                                                                              \
+#define SHORT                                                                              \
     "--csv", "rows.csv", "--max-time", "0.002", "--max-samples", "3", "--min-samples", "2",    \
-        "--warmup", "1", "--timeout", "5", "--quiet"
+        "--warmup", "1", "--quiet"
+#define QUICK SHORT, "--timeout", "5"
 
 static const char *const all_kinds[] = {"once", "lost", "on", NULL};
 static const char *const once[] = {"once", NULL}, *const lost[] = {"lost", NULL};
+static const char *const once_or_lost[] = {"once", "lost", NULL};
 static const char *const host_kinds[] = {"once", "on", NULL};
 
 #define CUDA_AS(all, plain, what, ...)                                                     \
@@ -19,6 +21,16 @@ static const char *const host_kinds[] = {"once", "on", NULL};
 #define TOOL(plain, what, ...)                                                             \
     .plan = "compare", .name = what, .kinds = host_kinds, .few = plain,   \
     .says_the_same = 1, .arguments = {"%gpubench-compare", __VA_ARGS__}
+#define SUITE(suite, ...)                                                                  \
+    {.plan = "suites", .name = suite, .kinds = once,                                           \
+     .arguments = {"%" suite, SHORT, "--timeout", "30", "--mode", "cold", __VA_ARGS__}}
+#define RANKS(suite, ...)                                                                  \
+    .plan = "ranks", .kinds = once_or_lost,                                                     \
+    .arguments = {"%" suite, SHORT, "--nccl", "%libfake_nccl.so", "--timeout", "30", __VA_ARGS__}
+#define TRACED(...)                                                                        \
+    .plan = "cupti", .kinds = all_kinds, .from_cases = 1,                                       \
+    .arguments = {"%trace_program", QUICK, "--mode", "cold", __VA_ARGS__}
+#define STEP "b=2 t=9 d=64 h=2 ff=256 l=1 v=250"
 #define OLD "--filter", "f32", "@baselines/nvidia-h200/loss.csv"
 #define NEW "@baselines/nvidia-h200/loss.csv"
 
@@ -48,5 +60,26 @@ const scenario scenarios[] = {
     {TOOL(NULL, "history", "--history", NEW)},
     {TOOL(NULL, "cards", "--cards", "@baselines/nvidia-h100-80gb-hbm3/loss.csv")},
     {TOOL(once, "a verdict in a file", "--output", "rows.csv", OLD, NEW), .writes_file = 1},
+    SUITE("attention", "--shape", "b=1 h=2 t=33 d=32 causal=1", "--dtype", "f32"),
+    SUITE("block", "--shape", "b=1 t=17 d=32 h=2 ff=64", "--dtype", "f32"),
+    SUITE("ceilings", "--filter", "^bandwidth.read loop"),
+    SUITE("embedding", "--shape", "n=9 v=50 c=32 t=3 zipf=0", "--dtype", "f32"),
+    SUITE("ffn", "--shape", "n=9 d=32 ff=64", "--dtype", "f32"),
+    SUITE("loss", "--shape", "n=5 v=301", "--dtype", "f32"),
+    SUITE("memcpy", "--shape", "bytes=4096"),
+    SUITE("model", "--shape", "b=2 t=5 d=24 h=3 ff=32 l=2 v=17 tied=1", "--dtype", "f32", "--filter",
+          "model.step"),
+    SUITE("norm", "--shape", "n=7 c=96", "--dtype", "f32"),
+    SUITE("optimizer", "--shape", "d=32 ff=64 l=1 v=50 t=9", "--dtype", "f32"),
+    SUITE("rope", "--shape", "b=1 h=2 t=5 d=8", "--dtype", "f32"),
+    {RANKS("collective_cuda", "--shape", "bytes=64", "--filter", "all_|send"), .name = "collectives"},
+    {RANKS("collective_cuda", "--shape", "bytes=64", "--filter", "scatter|broadcast", "--mode", "graph"),
+     .name = "collectives in graphs"},
+    {RANKS("scaling_cuda", "--shape", STEP, "--filter", "weak.* f32 gpus=2"), .name = "steps of two ranks"},
+    {RANKS("scaling_cuda", "--shape", STEP, "--filter", "overlap.* f32"), .name = "overlaps"},
+    {TRACED("--kernels", "--kernels-csv", "kernels.csv"), .name = "kernels by CUPTI"},
+    {TRACED("--trace", "trace.json", "--memory"), .name = "a timeline by CUPTI"},
+    {.plan = "race", .name = "a race", .kinds = host_kinds, .says_the_same = 1, .tells_time = 1,
+     .arguments = {"%gpubench-compare", "--race", "@tests/faults/racer.sh", "@tests/faults/slower.sh"}},
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -15,6 +15,7 @@ typedef struct scenario {
     const char *const *few;  /* the kinds that a plain test has time for; NULL: none of it */
     int from_cases;          /* the uses in front of the first case are another scenario's */
     int says_the_same;       /* or refuses: no rows, but a verdict is its outcome */
+    int tells_time;          /* and how long it took: only its status is the same */
     int writes_file;         /* and then rows.csv is its own, all of it or none */
 } scenario;
 

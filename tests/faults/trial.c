@@ -265,7 +265,8 @@ static int is_told(const trial *one, const char *names)
 static void look_at_folders(trial *one)
 {
     static const char *const none[] = {NULL};
-    static const char *const results[] = {"rows.csv", "rows.json", "trace.json", "samples.csv", NULL};
+    static const char *const results[] = {"rows.csv", "rows.json", "trace.json", "samples.csv",
+                                            "kernels.csv", NULL};
     char path[200], names[1000];
     in_folder(one, "tmp", path, sizeof path);
     list_others(path, none, names, sizeof names);

@@ -85,7 +85,7 @@ if [ "${MODEL_SANITIZE:-1}" = 1 ] && command -v compute-sanitizer > /dev/null; t
         compute-sanitizer --tool $tool --error-exitcode 99 "$build/model" --profile \
             --shape 'b=1 t=17 d=62 h=2 ff=65 l=2 v=50 tied=1' > "$work/$tool.log" 2>&1
         status=$?
-        echo "## $tool: status $status, $(grep 'ERROR SUMMARY' "$work/$tool.log" | tail -1)"
+        echo "## $tool: status $status, $(grep 'SUMMARY: ' "$work/$tool.log" | tail -1)"
         [ $status -eq 0 ] || failed=1
     done
 fi

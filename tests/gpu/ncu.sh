@@ -20,3 +20,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM
 LC_ALL=C # ncu writes numbers as the locale does
 export LC_ALL
+
+# judge FILE...: what both sides wrote, by the script's own awk program.
+judge() {
+    here=$(dirname "$0")
+    awk -f "$here/../../compare/csv.awk" -f "$here/../../compare/numbers.awk" -f "$here/ncu.awk" \
+        -f "$here/$name.awk" "$@"
+}

@@ -1,15 +1,8 @@
-# ncu_agree.awk - with csv.awk and numbers.awk: the kernels of --kernels-csv files against the
-# CSV lines of `ncu --csv --page raw`, any number of files of each, a process a file. Kernels
-# go by their names; of each, launches in a process are to be equal, and the median over the
-# processes of the mean time of a launch within 1 % or 0.3 us. Ends with 1 where one is not
-# so, with 2 if one side has nothing.
-
-function unit_in_us(unit) {
-    if (unit ~ /^(ns|nsecond)$/) return 1e-3
-    if (unit ~ /^(us|usecond)$/) return 1
-    if (unit ~ /^(ms|msecond)$/) return 1e3
-    return unit ~ /^(s|second)$/ ? 1e6 : 0
-}
+# ncu_agree.awk - with csv.awk, numbers.awk and ncu.awk: the kernels of --kernels-csv files
+# against the CSV lines of `ncu --csv --page raw`, any number of files of each, a process a
+# file. Kernels go by their names; of each, launches in a process are to be equal, and the
+# median over the processes of the mean time of a launch within 1 % or 0.3 us. Ends with 1
+# where one is not so, with 2 if one side has nothing.
 
 # What both sides call a kernel: casts, blanks, nameless namespaces and parameters are none
 # of its name.
@@ -27,8 +20,6 @@ function plain(name,    i, depth, letter) {
     return name
 }
 
-function absolute(amount) { return amount < 0 ? -amount : amount }
-
 # Of this file's kernel so many launches more, of so many us in all.
 function add(side, name, launches, us) {
     if (!((side, name) in seen)) {
@@ -43,16 +34,9 @@ function add(side, name, launches, us) {
     }
 }
 
-# The line below ncu's header is that of units; each file has its own.
-"Kernel Name" in column && value("Kernel Name") == "" {
-    scale = unit_in_us(value("gpu__time_duration.sum"))
-    next
-}
-
 "Kernel Name" in column {
-    duration = value("gpu__time_duration.sum")
-    gsub(/,/, "", duration) # between thousands
-    if (scale > 0 && is_number(duration)) add("ncu", plain(value("Kernel Name")), 1, duration * scale)
+    us = ncu_us()
+    if (us >= 0) add("ncu", plain(value("Kernel Name")), 1, us)
     next
 }
 

@@ -26,6 +26,4 @@ while [ $run -le "${NCU_RUNS:-3}" ]; do
         give_up "ncu profiled nothing: $(cat "$work/said" "$work/log" | grep -v '^==PROF==' | tail -3)"
     run=$((run + 1))
 done
-here=$(dirname "$0")
-awk -f "$here/../../compare/csv.awk" -f "$here/../../compare/numbers.awk" -f "$here/ncu_agree.awk" \
-    "$work"/ours.* "$work"/ncu.*
+judge "$work"/ours.* "$work"/ncu.*

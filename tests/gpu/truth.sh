@@ -30,5 +30,4 @@ while [ $run -le "${NCU_RUNS:-5}" ]; do
     set -- "$@" "$work/ncu.$run.csv"
     run=$((run + 1))
 done
-here=$(dirname "$0")
-awk -f "$here/../../compare/csv.awk" -f "$here/../../compare/numbers.awk" -f "$here/truth.awk" "$@"
+judge "$@"

@@ -134,6 +134,16 @@ judge 1
 [ $status -eq 1 ] && grep -q '^read kib=98  *not measured by ncu$' out && grep -q '3 not measured' out
 check $? "three that were not measured are too many"
 
+start_rows
+start_ncu ncu_1 ns
+row empty '' 3 3 failed
+row read kib=1 5 3
+kernel ncu_1 'truth_empty<(int)0>()' 2000
+kernel ncu_1 'truth_read<(int)1>(const float4 *, float *)' 3500
+judge 1
+[ $status -eq 1 ] && grep -q ' of 2 kernels 0 within .* 0 beyond' out
+check $? "of two kernels one has to agree"
+
 # ---- no way to measure
 
 twenty_eight parsecs 100 0

@@ -149,9 +149,9 @@ static void what_synchronizes_inside_meets_no_gate(void **state)
     size_t row = measure(bench, "one", &p);
     (void)state;
     expect_flag(bench, row, "ungated");
-    gpb_cuda_of(bench)->gate.timed_out = 0;
+    gpb_cuda_of(bench)->gate->timed_out = 0;
     assert_int_equal(gpb_trace_all(bench), 0);
-    assert_int_equal(gpb_cuda_of(bench)->gate.timed_out, 0);
+    assert_int_equal(gpb_cuda_of(bench)->gate->timed_out, 0);
     assert_string_equal(seen.told, "- cold;one cold;");
     bench->watcher = NULL;
     bench->settings.kernels = 0;

@@ -53,6 +53,8 @@ static void size_is_what_was_moved(void **state)
     assert_int_equal(collective_bytes(&s), 16);
     s.block = INT64_MAX;
     assert_true(collective_bytes(&s) == UINT64_MAX);
+    s.operation = COLLECTIVE_ALL_TO_ALL;
+    assert_true(collective_send_count(&s) == INT64_MAX && collective_receive_count(&s) == INT64_MAX);
     assert_true(collective_memory_bytes(&s) == SIZE_MAX);
 }
 
@@ -130,6 +132,45 @@ static void oracle_is_the_operation(void **state)
     }
 }
 
+/* Where runs of elements come from, of three ranks with blocks of five. */
+static void origins(void **state)
+{
+    static const struct {
+        collective_operation operation;
+        int rank, index, from, at, count;
+    } known[] = {{COLLECTIVE_ALL_GATHER, 1, 7, 1, 2, 3},
+                 {COLLECTIVE_ALL_TO_ALL, 2, 7, 1, 12, 3},
+                 {COLLECTIVE_REDUCE_SCATTER, 2, 1, COLLECTIVE_SUM, 11, 4},
+                 {COLLECTIVE_ALL_REDUCE, 2, 1, COLLECTIVE_SUM, 1, 4},
+                 {COLLECTIVE_BROADCAST, 2, 3, 0, 3, 2},
+                 {COLLECTIVE_SEND_RECEIVE, 0, 0, 2, 0, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        collective_shape s = {.operation = known[i].operation, .ranks = RANKS, .block = BLOCK};
+        collective_origin o = collective_origin_of(&s, known[i].rank, known[i].index);
+        assert_int_equal(o.from, known[i].from);
+        assert_int_equal(o.at, known[i].at);
+        assert_int_equal(o.count, known[i].count);
+    }
+}
+
+/* What is copied as memory is what was made, and blocks of a power of two do not look alike. */
+static void inputs_begin_anew(void **state)
+{
+    collective_shape s = shape_of(COLLECTIVE_ALL_REDUCE, KERNEL_F32, 2, 1 << 24);
+    int alike = 0;
+    (void)state;
+    for (int64_t at = 0; at < 1000; at++) {
+        float value = collective_input(&s, COLLECTIVE_RANDOM, 3, 1, at);
+        assert_true(value == collective_input(&s, COLLECTIVE_RANDOM, 3, 1, at + COLLECTIVE_PERIOD));
+        for (int64_t block = 512; block < 1 << 22; block *= 2)
+            alike += value == collective_input(&s, COLLECTIVE_RANDOM, 3, 1, at + block);
+    }
+    assert_int_equal(alike, 0);
+    for (int divisor = 2; divisor * divisor <= COLLECTIVE_PERIOD; divisor++)
+        assert_true(COLLECTIVE_PERIOD % divisor != 0);
+}
+
 /* In place, what a rank gives or gets is its own block of the larger buffer. */
 static void buffers_in_place(void **state)
 {
@@ -158,6 +199,8 @@ int main(void)
         cmocka_unit_test(size_is_what_was_moved),
         cmocka_unit_test(counted_inputs_sum_exactly),
         cmocka_unit_test(oracle_is_the_operation),
+        cmocka_unit_test(origins),
+        cmocka_unit_test(inputs_begin_anew),
         cmocka_unit_test(buffers_in_place),
         cmocka_unit_test(cards),
     };

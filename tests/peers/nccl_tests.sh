@@ -6,7 +6,8 @@
 # nccl-tests comes from GitHub at a fixed revision, or from NCCL_TESTS_SOURCES, a folder with
 # nccl-tests in it. NCCL is that of NCCL_HOME, a folder with include/nccl.h and
 # lib/libnccl.so.2 (or NCCL_INCLUDE, where the header is elsewhere). COLLECTIVE is the suite's
-# program (build/cuda/collective), OURS its options, ARCH the GPUs' architecture (90).
+# program (build/cuda/collective), OURS its options (those that take about as many executions
+# as nccl-tests do), ARCH the GPUs' architecture (90).
 # Exit status: 0; 1 if one of the two failed; 2 if nothing could be tried.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -15,7 +16,7 @@ given=${NCCL_TESTS_SOURCES:-}
 . tests/peers/fetched.sh
 gpus=${1:-$(nvidia-smi -L 2> /dev/null | grep -c '^GPU')}
 collective=${COLLECTIVE:-build/cuda/collective}
-ours=${OURS:---max-time 0.2 --precision 1}
+ours=${OURS:---max-time 0.03 --precision 1}
 nccl=${NCCL_HOME:-/usr}
 arch=${ARCH:-90}
 mkdir -p "$build/nccl/lib" "$build/nccl/include"

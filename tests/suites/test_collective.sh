@@ -5,35 +5,13 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
-bad=$2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 quick='--quiet --max-time 0.01 --max-samples 6'
-rows=$work/rows.csv
+. tests/suites/mpi.sh
 
-if ! command -v mpirun > /dev/null || [ ! -e "$bad" ]; then
-    check 0 "the suite under mpirun" "no MPI here"
-    finish
-fi
-
-# measure RANKS OPTION...: into $rows; what is said goes to $log.
-measure() {
-    ranks=$1
-    shift
-    rm -f "$rows"
-    # shellcheck disable=SC2086 # words
-    mpirun -np "$ranks" "$program" $quick --csv "$rows" "$@" > "$log" 2>&1
-}
-
-# column NAME: of every row.
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
-
-# Six operations, four of them also in place, in two dtypes; 1,000,003 bf16 elements and one
-# element, where 3 and 4 do not divide.
+# Six operations, four of them also in place, in two dtypes; 300,001 floats, of which inputs
+# begin anew twice, and one element of each rank, where 3 and 4 do not divide.
 for ranks in 1 2 3 4; do
-    measure $ranks --shape 'bytes=200006;bytes=30'
+    measure $ranks --shape 'bytes=1200006;bytes=30'
     status=$?
     [ $status -eq 0 ] && [ "$(column status | grep -c '^ok$')" -eq 40 ]
     check $? "every operation on $ranks ranks, at odd counts"
@@ -57,6 +35,10 @@ LD_PRELOAD=$PWD/$bad BAD_MPI=wrong measure 4 --shape bytes=4096 --filter 'all_(r
     [ "$(column status | sort | uniq -c | tr -s ' \n' ' ')" = ' 1 mismatch 3 ok ' ]
 check $? "a wrong result names the rank and the element"
 
+BAD_ELEMENT=300000 LD_PRELOAD=$PWD/$bad BAD_MPI=wrong measure 3 --shape bytes=1200006 --filter 'all_reduce mpi f32'
+[ $? -eq 1 ] && grep -q 'mismatch: rank 2: element 300000 of 300001' "$log"
+check $? "one wrong element far behind where inputs begin anew"
+
 LD_PRELOAD=$PWD/$bad BAD_MPI=late measure 4 --shape bytes=4096 --filter 'all_reduce mpi f32' --timeout 2
 [ $? -ne 0 ] && grep -q 'run not finished after 1.8 s (--timeout): all ranks are alive' "$log" &&
     [ "$(column status)" = failed ]
@@ -77,15 +59,24 @@ still_there() {
     done
 }
 
-# hit SIGNAL RANK: while the job measures, once three rows are there. What is left behind
-# must be an end in time, a file of whole rows, and no process.
-hit() {
+# begin_job: starts a job of four, and waits until three rows are there. False if it ended
+# before, as it may where all processes stood still for longer than --timeout.
+begin_job() {
     rm -f "$rows" "$work/pids"
     # shellcheck disable=SC2016 # of the shell that mpirun starts
     mpirun -np 4 sh -c 'echo "$OMPI_COMM_WORLD_RANK $$" >> "$0"; exec "$@"' "$work/pids" \
         "$program" --quiet --max-time 0.2 --csv "$rows" --timeout 3 > "$log" 2>&1 &
     job=$!
-    until [ -e "$rows" ] && [ "$(wc -l < "$rows")" -ge 4 ]; do sleep 0.1; done
+    until [ -e "$rows" ] && [ "$(wc -l < "$rows")" -ge 4 ]; do
+        kill -0 $job 2> /dev/null || return 1
+        sleep 0.1
+    done
+}
+
+# hit SIGNAL RANK: while the job measures. What is left behind must be an end in time, a file
+# of whole rows, and no process.
+hit() {
+    begin_job || begin_job || return 1
     kill -"$1" "$(sed -n "s/^$2 //p" "$work/pids")"
     began=$(date +%s)
     wait $job

@@ -5,20 +5,14 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
+. tests/suites/ranks.sh
 export GPUBENCH_NCCL="$PWD/$2"
-rows=$work/rows.csv
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
 
 # measure OPTION...: into $rows; what is said goes to $log.
 measure() {
     rm -f "$rows"
     timeout 120 "$program" --quiet --max-time 0.01 --max-samples 6 --csv "$rows" "$@" > "$log" 2>&1
 }
-
-# statuses: how many of each, as "2 ok 1 failed".
-statuses() { column status | sort | uniq -c | tr -s ' \n' ' '; }
 
 measure --shape 'bytes=4006;bytes=6' --mode hot,graph
 [ $? -eq 0 ] && [ "$(statuses)" = ' 80 ok ' ] && [ "$(column mode | grep -c graph)" -eq 40 ]

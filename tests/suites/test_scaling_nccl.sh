@@ -5,12 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
-program=$1
+. tests/suites/ranks.sh
 export GPUBENCH_NCCL="$PWD/$2"
-rows=$work/rows.csv
-echo 'record { print value(wanted) }' > "$work/column.awk"
-column() { awk -v wanted="$1" -f compare/csv.awk -f "$work/column.awk" "$rows"; }
-statuses() { column status | sort | uniq -c | tr -s ' \n' ' '; }
 
 # measure OPTION...: into $rows; what is said goes to $log.
 measure() {
@@ -19,14 +15,31 @@ measure() {
         --shape 'b=2 t=9 d=64 h=2 ff=256 l=1 v=250' "$@" > "$log" 2>&1
 }
 
-# 86,000 elements or so are less than a bucket of 1 MiB: one overlap. Of each dtype weak and
-# strong steps on 1 and on 2 ranks, two variants.
-measure
-[ $? -eq 0 ] && [ "$(statuses)" = ' 24 ok ' ] && [ "$(column params | grep -c '^gpus=1 ')" -eq 8 ]
+# 86,000 elements or so are less than a bucket of 1 MiB: one overlap of the model, and one of
+# the block. Of each dtype weak steps on 1 and on 2 ranks, two variants.
+measure --filter 'weak|overlap|block'
+[ $? -eq 0 ] && [ "$(statuses)" = ' 24 ok ' ] && [ "$(column params | grep -c '^gpus=1 ')" -eq 4 ]
 check $? "steps on one rank and on two, and what overlaps, leave what one rank leaves"
 
-FAKE_NCCL=wrong measure --filter 'gpus=2.*|overlap'
-[ $? -eq 1 ] && [ "$(statuses)" = ' 16 mismatch ' ]
+# A pass of rank 1 takes 700 us of simulated time and one of rank 0 500: at the sum that
+# follows, rank 0 waits 200 (the streams' simulated clocks may make it more), rank 1 nothing,
+# and both are in it for as long.
+cat > "$work/shares.awk" << 'EOS'
+function near(found, wanted) { return found >= wanted - 1 && found <= wanted + 20 }
+record {
+    n = split(value("counters"), word, /[ =]/)
+    for (i = 1; i < n; i += 2) counted[word[i]] = word[i + 1]
+    print near(counted["compute_us"], 600), near(counted["exposed_us"], 5), (counted["longest_wait_us"] > 199),
+        near(2 * counted["wait_us"], counted["longest_wait_us"]), counted["slowest_rank"]
+}
+EOS
+FAKE_SLOW=1 measure --filter '(block|overlap) serial f32'
+[ $? -eq 0 ] && [ "$(statuses)" = ' 2 ok ' ] &&
+    [ "$(awk -f compare/csv.awk -f "$work/shares.awk" "$rows" | sort -u)" = '1 1 1 1 1' ]
+check $? "a rank that computes longer is named, with what the other waits for it"
+
+FAKE_NCCL=wrong measure --filter '(strong|overlap|block).* f32 gpus=2'
+[ $? -eq 1 ] && [ "$(statuses)" = ' 10 mismatch ' ]
 check $? "sums with one wrong element on rank 1 show in every case"
 
 FAKE_NCCL=failing measure --filter 'weak.* f32 gpus=2'

@@ -1,0 +1,88 @@
+/* A program whose cases CUPTI watches, on the substitutes for the CUDA runtime and for
+ * CUPTI, which has seen the same whatever was launched. CUPTI's headers want the toolkit's
+ * own beside them, whose structure of a device is another than the substitute's. */
+#include <cuda_runtime_api.h>
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The name and the UUID stand at the front of both structures. */
+static cudaError_t describe(struct cudaDeviceProp *properties, int device)
+{
+    cudaError_t code = cudaGetDeviceProperties(properties, device);
+    memset((char *)properties + sizeof properties->name + sizeof properties->uuid, 0,
+           sizeof *properties - sizeof properties->name - sizeof properties->uuid);
+    properties->totalGlobalMem = (size_t)1 << 30;
+    properties->major = 9;
+    properties->multiProcessorCount = 132;
+    properties->l2CacheSize = 1 << 20;
+    properties->maxThreadsPerBlock = 1024;
+    properties->maxThreadsPerMultiProcessor = 2048;
+    properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
+    properties->warpSize = 32;
+    properties->sharedMemPerBlock = 49152;
+    properties->sharedMemPerMultiprocessor = 233472;
+    properties->sharedMemPerBlockOptin = 232448;
+    return code;
+}
+
+#define cudaGetDeviceProperties describe
+#define GPUBENCH_IMPLEMENTATION
+#define GPUBENCH_TRACE_IMPLEMENTATION
+#include "gpubench.h"
+#include "gpubench_trace.h"
+#include "faults/fault.h"
+#include "fake_nvml/nvml.h"
+
+enum { BYTES = 1024 };
+
+struct fake_nvml fake_nvml = {.present = 1, .watts = 500, .watts_now = 100};
+int fake_live_objects(void);
+
+typedef struct buffers {
+    void *from, *to;
+} buffers;
+
+static int set_up(void *context, gpubench *bench)
+{
+    buffers *b = context;
+    fault_count_cases();
+    b->from = gpubench_alloc(bench, BYTES, GPUBENCH_DEVICE);
+    b->to = gpubench_alloc(bench, BYTES, GPUBENCH_DEVICE | GPUBENCH_OUTPUT);
+    if (gpubench_allocated(bench) != GPUBENCH_OK)
+        return gpubench_allocated(bench);
+    return gpubench_category(bench, b->from, BYTES, "inputs");
+}
+
+static int run(void *context, gpubench_stream stream)
+{
+    const buffers *b = context;
+    int code;
+    gpubench_range_begin("copying");
+    code = (int)cudaMemcpyAsync(b->to, b->from, BYTES, cudaMemcpyDefault, (cudaStream_t)stream);
+    gpubench_range_end();
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static buffers contexts[2];
+    char home[4096];
+    gpubench *bench;
+    gpubench_case first = gpubench_case_init("first", run, &contexts[0]);
+    gpubench_case last = gpubench_case_init("last", run, &contexts[1]);
+    int status;
+    snprintf(home, sizeof home, "%s", argv[0]);
+    snprintf(home + strlen(dirname(home)), 16, "/../cupti");
+    setenv("CUDA_HOME", home, 1);
+    bench = gpubench_open("traced", argc, argv);
+    first.setup = last.setup = set_up;
+    gpubench_trace(bench);
+    gpubench_measure(bench, &first);
+    gpubench_measure(bench, &last);
+    status = gpubench_close(bench);
+    if (fake_live_objects() != 0 && !fault_lasts())
+        fprintf(stderr, "LEFT: %d objects of the device's\n", fake_live_objects());
+    return status;
+}
