@@ -82,6 +82,12 @@ void gpubench_format_number(double value, char *text)
     snprintf(text, 32, "%.10g", value);
 }
 
+const char *gpubench_plain(const char *text, char *room, size_t bytes)
+{
+    snprintf(room, bytes, "%s", text);
+    return room;
+}
+
 void gpubench_usage_error(gpubench *bench, const char *format, ...)
 {
     (void)bench;
