@@ -74,6 +74,11 @@ struct arguments : backward_arguments {
     unsigned multiprocessors;
 };
 
+__host__ __device__ __forceinline__ unsigned all_blocks(const arguments &a)
+{
+    return a.all_heads * a.key_blocks;
+}
+
 struct maps {
     CUtensorMap q, k, v, dout, dk, dv;
 };
@@ -161,10 +166,14 @@ struct loader {
             }
     }
 
-    /* The consumers see the block's index when they have waited for its K. */
-    __device__ __forceinline__ unsigned take_block()
+    /* The first is the block's own, so that nobody waits for the count to begin with,
+     * or at all where each has one. The consumers see the index when they have waited
+     * for the block's K. */
+    __device__ __forceinline__ unsigned take_block(bool is_first)
     {
-        unsigned block = atomicAdd(a.taken, 1);
+        unsigned block = blockIdx.x;
+        if (!is_first)
+            block = gridDim.x + (gridDim.x < all_blocks(a) ? atomicAdd(a.taken, 1) : 0);
         s.block[keys_next.stage] = block;
         return block;
     }
@@ -174,7 +183,7 @@ struct loader {
         position before;
         bool is_first = true;
         unsigned block;
-        while ((block = take_block()) < a.all_heads * a.key_blocks) {
+        while ((block = take_block(is_first)) < all_blocks(a)) {
             position at = locate<D, CAUSAL>(a, block);
             ring last = keys_next;
             last.retreat();
@@ -308,8 +317,8 @@ struct consumer {
     __device__ __forceinline__ void issue_scores(ring of)
     {
         ptx_barrier_wait(ptx_shared_address(&s.q_full[of.stage]), of.parity);
-        issue_product_of_rows<T, D, KEYS, QUERIES>(own_rows(s.k[keys.stage]), ptx_shared_address(s.q[of.stage]),
-                                                   scores);
+        issue_product_of_rows<T, D, KEYS, QUERIES>(
+            own_rows(s.k[keys.stage]), ptx_shared_address(s.q[of.stage]), scores);
     }
 
     __device__ __forceinline__ void wait_for_scores()
@@ -463,7 +472,7 @@ struct consumer {
         for (;; keys.advance()) {
             ptx_barrier_wait(ptx_shared_address(&s.k_full[keys.stage]), keys.parity);
             unsigned block = __shfl_sync(0xffffffffu, s.block[keys.stage], 0); /* uniform */
-            if (block >= a.all_heads * a.key_blocks) break;
+            if (block >= all_blocks(a)) break;
             at = locate<D, CAUSAL>(a, block);
             add_block();
         }
@@ -511,7 +520,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x == 0) work.run();
     } else {
         ptx_registers_claim<CONSUMER_REGISTERS>();
-        consumer<T, D, CAUSAL> work = {a, m, s, consumer_group(), {}, {0, 0}, {0, 0}, nullptr, {}, {}, {}};
+        consumer<T, D, CAUSAL> work = {a,      m,       s,  consumer_group(), {}, {0, 0},
+                                       {0, 0}, nullptr, {}, {},               {}};
         work.run();
     }
 #endif
@@ -561,7 +571,7 @@ int launch_keys(const attention_backward_args &args, const arguments &a, kernel_
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
-    unsigned blocks = std::min(a.all_heads * a.key_blocks, a.multiprocessors);
+    unsigned blocks = std::min(all_blocks(a), a.multiprocessors);
     kernel<<<blocks, THREADS, shared_bytes, stream>>>(a, m);
     return cudaGetLastError();
 }
