@@ -140,13 +140,14 @@ struct loader {
         unsigned stage = queries_next.stage;
         ptx_barrier_wait(ptx_shared_address(&s.q_empty[stage]), queries_next.parity);
         load_tile<QUERIES, D>(m.q, s.q[stage], s.q_full[stage], first_query, at.head, at.batch);
-        load_rows<D>(a, s.rows[stage], s.q_full[stage], at, first_query);
         if (tile == 0)
             load_tile<KEYS, D>(m.v, s.v[keys_next.stage], s.v_full[keys_next.stage], at.first_key,
                                at.head, at.batch);
         ptx_barrier_wait(ptx_shared_address(&s.dout_empty[stage]), queries_next.parity);
         load_tile<QUERIES, D>(m.dout, s.dout[stage], s.dout_full[stage], first_query, at.head,
                               at.batch);
+        ptx_wait_for_last_grid(); /* which made the rows' numbers; over but at the start */
+        load_rows<D>(a, s.rows[stage], s.dout_full[stage], at, first_query);
         queries_next.advance();
     }
 
@@ -202,6 +203,9 @@ struct loader {
         ptx_barrier_arrive(ptx_shared_address(&s.k_full[keys_next.stage]));
         keys_next.retreat();
         if (!is_first) store_sums(keys_next, before);
+        /* Not before: what waits for the end would crowd the multiprocessors that have
+         * come to it first. */
+        ptx_let_next_grid_begin();
         ptx_store_box_wait_read();
     }
 };
@@ -489,8 +493,8 @@ __device__ __forceinline__ void init_barriers(shared_memory<D> &s)
         ptx_barrier_init(ptx_shared_address(&s.k_full[stage]), 1);
         ptx_barrier_init(ptx_shared_address(&s.v_full[stage]), 1);
         ptx_barrier_init(ptx_shared_address(&s.sums_full[stage]), WARPS);
-        ptx_barrier_init(ptx_shared_address(&s.q_full[stage]), 2); /* the rows' numbers too */
-        ptx_barrier_init(ptx_shared_address(&s.dout_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.q_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.dout_full[stage]), 2); /* the rows' numbers too */
         ptx_barrier_init(ptx_shared_address(&s.q_empty[stage]), WARPS);
         ptx_barrier_init(ptx_shared_address(&s.dout_empty[stage]), WARPS);
     }
@@ -568,12 +572,8 @@ int launch_keys(const attention_backward_args &args, const arguments &a, kernel_
     maps m;
     int code = encode_maps<D>(args, &m);
     if (code != KERNEL_OK) return code;
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
     unsigned blocks = std::min(all_blocks(a), a.multiprocessors);
-    kernel<<<blocks, THREADS, shared_bytes, stream>>>(a, m);
-    return cudaGetLastError();
+    return backward_launch_early(kernel, blocks, THREADS, shared_bytes, stream, a, m);
 }
 
 template <typename T, int D>
@@ -584,7 +584,10 @@ int launch_dim(const attention_backward_args &args, const arguments &a, kernel_s
     if (code == KERNEL_OK)
         code = args.shape.causal ? launch_keys<T, D, true>(args, a, stream)
                                  : launch_keys<T, D, false>(args, a, stream);
-    return code == KERNEL_OK ? backward_launch_round<T, D>(a, a.all_heads, stream) : code;
+    if (code != KERNEL_OK) return code;
+    return backward_launch_early(round_kernel<T, D>, a.all_heads * (a.padded_tokens / ROUND_ROWS),
+                                 ROUND_THREADS, 0, stream,
+                                 static_cast<const backward_arguments &>(a));
 }
 
 template <typename T>

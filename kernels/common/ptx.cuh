@@ -150,6 +150,24 @@ __device__ __forceinline__ uint32_t ptx_opaque(uint32_t value)
     return value;
 }
 
+/* griddepcontrol.launch_dependents: as far as this block is concerned, the next
+ * grid of the stream may begin, if it was launched to begin early. */
+__device__ __forceinline__ void ptx_let_next_grid_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* griddepcontrol.wait: until the grid before has ended, and what it wrote is visible.
+ * Returns at once in a grid that did not begin early. */
+__device__ __forceinline__ void ptx_wait_for_last_grid()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* ---- sm_90a: barriers in shared memory, the copy engine, wgmma ---------------- */
 
 /* mbarrier.init: a barrier of 8 bytes whose phase ends after `arrivals`. */
