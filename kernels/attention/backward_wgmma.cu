@@ -301,7 +301,7 @@ __device__ __forceinline__ void store_rows(char *tile, int group,
 /* One consumer warpgroup. */
 template <typename T, int D, bool CAUSAL>
 struct consumer {
-    static constexpr int QUERIES = queries<D>;
+    static constexpr int QUERIES = queries<D>, PARTS = QUERIES / 64;
     const arguments &a;
     const maps &m;
     shared_memory<D> &s;
@@ -351,17 +351,16 @@ struct consumer {
         return reinterpret_cast<float(&)[32]>(sums[part * 32]);
     }
 
-    /* dv and dk, 64 queries at a time: the gradients are computed, and put where
-     * both groups' dq can read them, during dv's product. */
-    __device__ __forceinline__ void add_dv_and_dk(float (&dp)[QUERIES / 2])
+    /* dv, 64 queries at a time: the gradients are computed, and put where both groups'
+     * dq can read them, during its product. */
+    __device__ __forceinline__ void add_dv(float (&dp)[QUERIES / 2],
+                                           uint32_t (&gradients)[PARTS][4][4])
     {
         uint32_t dout = ptx_shared_address(s.dout[now.stage]);
-        uint32_t q = ptx_shared_address(s.q[now.stage]);
         ptx_registers_fence(dv);
-        ptx_registers_fence(dk);
 #pragma unroll
-        for (int part = 0; part < QUERIES / 64; part++) {
-            uint32_t probabilities[4][4], gradients[4][4];
+        for (int part = 0; part < PARTS; part++) {
+            uint32_t probabilities[4][4];
             round_sums<T>(part_of(scores, part), probabilities);
             issue_product<T, D, 64>(probabilities, dout + part * (64 * HALF_BYTES), dv);
             if (part == 0) {
@@ -370,10 +369,19 @@ struct consumer {
             }
             differentiate(part_of(scores, part), part_of(dp, part),
                           s.rows[now.stage] + part * (ROWS_APART * 2));
-            round_sums<T>(part_of(dp, part), gradients);
-            store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group, gradients);
-            issue_product<T, D, 64>(gradients, q + part * (64 * HALF_BYTES), dk);
+            round_sums<T>(part_of(dp, part), gradients[part]);
+            store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group,
+                       gradients[part]);
         }
+    }
+
+    __device__ __forceinline__ void issue_dk(const uint32_t (&gradients)[PARTS][4][4])
+    {
+        uint32_t q = ptx_shared_address(s.q[now.stage]);
+        ptx_registers_fence(dk);
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            issue_product<T, D, 64>(gradients[part], q + part * (64 * HALF_BYTES), dk);
     }
 
     /* 64 x 64 of ds k: half of the columns, or of the rows where these are 128. */
@@ -412,24 +420,27 @@ struct consumer {
     __device__ __forceinline__ void add_tile(int tile)
     {
         float dp[QUERIES / 2], dq[32];
+        uint32_t gradients[PARTS][4][4];
         ring next = now;
         next.advance();
         compute_probabilities<MASKED>(at.first_query + tile * QUERIES - at.first_key, dp);
-        add_dv_and_dk(dp);
+        add_dv(dp, gradients);
         ptx_async_proxy_fence();
         wait_for_both_groups();
-        ptx_wgmma_wait<1>(); /* frees dv's operand for dq */
         issue_dq(dq);
-        ptx_wgmma_wait<1>(); /* frees dk's operand for the scores */
+        issue_dk(gradients);
+        ptx_wgmma_wait<PARTS>(); /* for dv and dq */
         ptx_registers_fence(dv);
-        ptx_registers_fence(dk);
-        if (!IS_LAST) issue_scores(next);
-        ptx_wgmma_wait<IS_LAST ? 0 : 1>();
         ptx_registers_fence(dq);
         release(s.dout_empty[now.stage]);
-        release(s.q_empty[now.stage]);
         add_dq(dq);
-        wait_for_scores();
+        ptx_wgmma_wait<0>(); /* dk's operand makes room for the scores */
+        ptx_registers_fence(dk);
+        release(s.q_empty[now.stage]);
+        if (!IS_LAST) {
+            issue_scores(next);
+            wait_for_scores();
+        }
         now = next;
     }
 
