@@ -19,6 +19,7 @@ struct backward_arguments {
     bool rows_are_apart; /* of 64 rows all the first numbers, then the second ones */
     float *dq_sums;      /* workspace, or NULL: dq / scale; see dq_sums_of */
     unsigned *taken;     /* workspace, or NULL: how many blocks of keys have been taken */
+    int counts;          /* so many from there on are zeroed, no more than there are rows */
     tensor_pitches qkv_pitches, out_pitches; /* of the gradients too */
     int64_t tokens, padded_tokens;
     float scale, log2_scale; /* scores times log2_scale are exponents of 2 */
@@ -80,8 +81,8 @@ __device__ __forceinline__ void store_numbers(const backward_arguments &a, int64
     first[ROWS_APART + row % ROWS_APART] = numbers.y;
 }
 
-/* Eight threads a row: its two numbers, and zeros for its share of dq's sums and,
- * once, for the count of blocks. */
+/* Eight threads a row: its two numbers, and zeros for its share of dq's sums and
+ * for the counts of blocks. */
 template <typename T, int D>
 __global__ void __launch_bounds__(ROWS_THREADS)
     rows_kernel(const __grid_constant__ backward_arguments a)
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 #pragma unroll
         for (int column = lane * 4; column < D; column += ROW_LANES * 4)
             *reinterpret_cast<float4 *>(a.dq_sums + index * D + column) = float4();
-    if (a.taken && index == 0 && lane == 0) *a.taken = 0;
+    if (a.taken && index < a.counts && lane == 0) a.taken[index] = 0;
 }
 
 /* ---- dq from its sums --------------------------------------------------- */

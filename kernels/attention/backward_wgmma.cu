@@ -18,13 +18,14 @@
  * by the transposition of the first; a chain of dependent steps keeps the tensor
  * cores fed if each elementwise step waits for one product while another runs:
  * the exponentials during dout's product, the gradients during dv's, the adding
- * of dq during the next tile's scores.
+ * of dq during dk's and the next tile's scores.
  *
  * Blocks stay on their multiprocessor and take blocks of keys until none is left; K and
  * V are doubled, so that the next ones come, and dk and dv leave, during other work.
  *
  * What was predicted of changes, and what came of them on an H200 (medians of three
- * processes each, in turn, at the same clocks):
+ * processes each, in turn, at the same clocks; from the fourth on medians of tens of runs
+ * in turn in one process under full load):
  * - Descriptors advanced by an addition: 526 instructions of the main loop to 391. They
  *   are 403, and the time is the same within 0.7 %: the loop is not bound by issuing.
  * - Blocks that stay: 17 % at 1024 tokens. It is 4.9 % (d=128, full), 6.8 % (causal) and
@@ -32,6 +33,22 @@
  *   costs 5 %.
  * - Logarithms and deltas apart, half the shared memory read for them: 3 to 6 %. It is
  *   0.3 %. All three together bring 1.7 % at 8192 tokens, causal.
+ * - A block's first keys are its own, without a count: 3 to 5 % at 128 tokens. It is 1 %.
+ * - dq before dk, as samples show that warps wait 620 cycles of a tile's 4070 for the
+ *   registers whose additions to memory have not left, and 290 to hand these over: 5 to
+ *   11 %. It is 6.5 % at 8192 tokens (d=128), 1 % (d=64).
+ * - What does not come out even cut among all multiprocessors: 2.7 % at 8192 tokens. It
+ *   is 3.7 % (d=128), 2.4 % (d=64), 1 % at 1024 tokens; 22 % where 144 blocks meet 132
+ *   multiprocessors.
+ * - Each of the three kernels beginning while the one before ends: 12 % at 128 tokens. It
+ *   is 20 %; but where the last one may begin with the one between, its blocks crowd the
+ *   multiprocessors that are free first, and 128 heads of 128 tokens take 20 % longer. So
+ *   it may when a block is at its end.
+ * - The blocks of a head beginning at different queries, so that they do not add to the
+ *   same sums at a time: some percent. It is 3.4 % slower (d=128), and gone: neighbours
+ *   that read the same queries at the same time are worth more.
+ * - The next scores issued while dk's product runs: the compiler finds no registers, and
+ *   serializes (C7512).
  *
  * Bound by the tensor cores, and nearly as much by the shared memory that feeds
  * them: three of the five products read both operands from it in tiles of 64 by
@@ -49,10 +66,19 @@ constexpr int KEYS = GROUPS * GROUP_ROWS;
 constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
 constexpr int LOADER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
+constexpr unsigned NO_BLOCK = ~0u;
+
 /* How many queries a tile has: what registers hold beside dk and dv. A tile of 128
  * has one half, so that its rows from 64 on are a tile of their own. */
 template <int D>
 constexpr int queries = D == 64 ? 128 : 64;
+
+/* What is taken at a time: a block of keys, and of its tiles of queries so many from
+ * `first` on, or all where `tiles` is 0. */
+struct piece {
+    unsigned block;
+    int first, tiles;
+};
 
 template <int D>
 struct shared_memory {
@@ -62,28 +88,39 @@ struct shared_memory {
     char q[STAGES][QUERIES * ROW_BYTES], dout[STAGES][QUERIES * ROW_BYTES];
     char gradients[STAGES][KEYS * QUERIES * 2]; /* of the scores: a row per key */
     float rows[STAGES][QUERIES * 2];            /* of 64: -lse log2(e), then delta */
-    unsigned block[STAGES];                     /* whose keys these are */
+    piece work[STAGES];                         /* what these keys are for */
+    bool is_complete[STAGES][GROUPS];           /* whether dk and dv are to be stored */
+    unsigned arrival[GROUPS];
     uint64_t k_full[STAGES], v_full[STAGES], sums_full[STAGES];
     uint64_t q_full[STAGES], q_empty[STAGES], dout_full[STAGES], dout_empty[STAGES];
+};
+
+/* Blocks of equal length come out even on all multiprocessors but for the last ones,
+ * fewer than these. Their tiles of queries, one block's behind the other's, are cut into
+ * as many parts as there are multiprocessors, so that all end together. */
+struct split {
+    unsigned whole_blocks;  /* of keys */
+    int block_tiles, tiles; /* of queries: of a block, and of those that are cut */
+    int part_tiles;         /* 0: none are cut */
+    unsigned parts;
 };
 
 struct arguments : backward_arguments {
     int heads;
     unsigned all_heads, section_heads; /* batch * heads; of them in a section */
     unsigned key_blocks;               /* per head */
-    unsigned multiprocessors;
+    split cut;
+    float4 *sums;      /* workspace: of parts, dk and dv of a piece that is not its block's last */
+    unsigned *arrived; /* workspace: how many pieces of a block and group have come, and of
+                          these how many have left their sums */
 };
-
-__host__ __device__ __forceinline__ unsigned all_blocks(const arguments &a)
-{
-    return a.all_heads * a.key_blocks;
-}
 
 struct maps {
     CUtensorMap q, k, v, dout, dk, dv;
 };
 
-/* A block's keys, and the queries that see them: from first_query, in tiles. */
+/* A block's keys, and the queries that a piece of it is about: from first_query, in
+ * tiles. */
 struct position {
     int head, batch;
     unsigned index; /* of the head, in the whole batch */
@@ -93,9 +130,9 @@ struct position {
 
 /* Causal blocks come the longest first as they are. */
 template <int D, bool CAUSAL>
-__device__ __forceinline__ position locate(const arguments &a, unsigned block)
+__device__ __forceinline__ position locate(const arguments &a, const piece &work)
 {
-    head_block place = head_block_of(block, a.all_heads, a.section_heads, a.key_blocks);
+    head_block place = head_block_of(work.block, a.all_heads, a.section_heads, a.key_blocks);
     int tokens = static_cast<int>(a.tokens);
     position at;
     at.index = place.head;
@@ -103,10 +140,33 @@ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
     at.head = static_cast<int>(at.index) - at.batch * a.heads;
     at.first_key = static_cast<int>(place.block) * KEYS;
     at.keys_left = tokens - at.first_key;
-    at.first_query = CAUSAL ? at.first_key : 0;
-    at.tiles = (tokens - at.first_query + queries<D> - 1) / queries<D>;
+    at.first_query = CAUSAL ? at.first_key : work.first * queries<D>;
+    at.tiles = !CAUSAL && work.tiles > 0 ? work.tiles
+                                         : (tokens - at.first_query + queries<D> - 1) / queries<D>;
     at.masked_tiles = CAUSAL ? KEYS / queries<D> : at.keys_left < KEYS ? at.tiles : 0;
     return at;
+}
+
+/* Where a piece is in a block that is cut. */
+struct share {
+    unsigned others; /* pieces of the block */
+    unsigned sums;   /* where the first of these is in arguments::sums */
+};
+
+__device__ __forceinline__ share share_of(const split &cut, unsigned block)
+{
+    if (cut.part_tiles == 0 || block < cut.whole_blocks) return {0, 0};
+    int first = static_cast<int>(block - cut.whole_blocks) * cut.block_tiles;
+    int first_part = first / cut.part_tiles;
+    int last_part = (first + cut.block_tiles - 1) / cut.part_tiles;
+    return {static_cast<unsigned>(last_part - first_part), static_cast<unsigned>(first_part)};
+}
+
+/* Taken from lane 0, so that the compiler knows it to be one for all lanes. */
+__device__ __forceinline__ piece uniform(const piece &work)
+{
+    return {__shfl_sync(0xffffffffu, work.block, 0), __shfl_sync(0xffffffffu, work.first, 0),
+            __shfl_sync(0xffffffffu, work.tiles, 0)};
 }
 
 /* ---- the loading warp ------------------------------------------------------------ */
@@ -133,6 +193,7 @@ struct loader {
     const maps &m;
     shared_memory<D> &s;
     ring queries_next, keys_next;
+    int next_tile, last_tile; /* of the part that has been taken, what is left */
 
     __device__ __forceinline__ void load_queries(const position &at, int tile)
     {
@@ -157,7 +218,7 @@ struct loader {
         ptx_barrier_wait(ptx_shared_address(&s.sums_full[of.stage]), of.parity);
 #pragma unroll 1 /* the loader has few registers */
         for (int group = 0; group < GROUPS; group++)
-            for (int half = 0; half < halves_of<D>; half++) {
+            for (int half = 0; half < halves_of<D> && s.is_complete[of.stage][group]; half++) {
                 int offset = half * (KEYS * HALF_BYTES) + group * (GROUP_ROWS * HALF_BYTES);
                 int row = at.first_key + group * GROUP_ROWS;
                 ptx_store_box(&m.dk, ptx_shared_address(s.k[of.stage]) + offset, half * 64, row,
@@ -168,24 +229,44 @@ struct loader {
     }
 
     /* The first is the block's own, so that nobody waits for the count to begin with,
-     * or at all where each has one. The consumers see the index when they have waited
-     * for the block's K. */
-    __device__ __forceinline__ unsigned take_block(bool is_first)
+     * or at all where each has one. */
+    __device__ __forceinline__ unsigned take(bool is_first)
     {
-        unsigned block = blockIdx.x;
-        if (!is_first)
-            block = gridDim.x + (gridDim.x < all_blocks(a) ? atomicAdd(a.taken, 1) : 0);
-        s.block[keys_next.stage] = block;
-        return block;
+        unsigned all = a.cut.whole_blocks + a.cut.parts;
+        if (is_first) return blockIdx.x;
+        return gridDim.x + (gridDim.x < all ? atomicAdd(a.taken, 1) : 0);
+    }
+
+    /* The consumers see it when they have waited for its K. */
+    __device__ __forceinline__ bool take_piece(bool is_first, piece &work)
+    {
+        work = {NO_BLOCK, 0, 0};
+        if (CAUSAL || next_tile == last_tile) {
+            unsigned index = take(is_first);
+            if (index < a.cut.whole_blocks) {
+                work.block = index;
+            } else if (!CAUSAL && index < a.cut.whole_blocks + a.cut.parts) {
+                next_tile = static_cast<int>(index - a.cut.whole_blocks) * a.cut.part_tiles;
+                last_tile = min(next_tile + a.cut.part_tiles, a.cut.tiles);
+            }
+        }
+        if (!CAUSAL && next_tile < last_tile) {
+            int block = next_tile / a.cut.block_tiles;
+            work = {a.cut.whole_blocks + block, next_tile - block * a.cut.block_tiles, 0};
+            work.tiles = min(a.cut.block_tiles - work.first, last_tile - next_tile);
+            next_tile += work.tiles;
+        }
+        s.work[keys_next.stage] = work;
+        return work.block != NO_BLOCK;
     }
 
     __device__ __forceinline__ void run()
     {
         position before;
         bool is_first = true;
-        unsigned block;
-        while ((block = take_block(is_first)) < all_blocks(a)) {
-            position at = locate<D, CAUSAL>(a, block);
+        piece work;
+        while (take_piece(is_first, work)) {
+            position at = locate<D, CAUSAL>(a, work);
             ring last = keys_next;
             last.retreat();
             ptx_store_box_wait_read(); /* of the block before the last, from this stage */
@@ -212,7 +293,7 @@ struct loader {
 
 /* ---- the consumers ----------------------------------------------------------------- */
 
-constexpr int PAIR_BARRIER = 1; /* the named barrier of both groups */
+constexpr int PAIR_BARRIER = 1, GROUP_BARRIER = 2; /* of both groups; of each alone */
 
 __device__ __forceinline__ void wait_for_both_groups()
 {
@@ -277,8 +358,7 @@ __device__ __forceinline__ void differentiate(const float (&probabilities)[COUNT
         float2 pair = numbers_of(rows + ROWS_APART, n * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            dp[n * 4 + i] =
-                probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.y : pair.x));
+            dp[n * 4 + i] = probabilities[n * 4 + i] * (dp[n * 4 + i] - (i % 2 ? pair.y : pair.x));
     }
 }
 
@@ -307,8 +387,8 @@ struct consumer {
     shared_memory<D> &s;
     const int group;
     position at;
-    ring now, keys; /* which tile of queries, and whose keys */
-    float *dq_sums; /* this thread's first of the present tile */
+    ring now, keys;             /* which tile of queries, and whose keys */
+    float *dq_sums;             /* this thread's first of the present tile */
     float dk[D / 2], dv[D / 2]; /* dk / scale */
     float scores[QUERIES / 2];
 
@@ -321,8 +401,8 @@ struct consumer {
     __device__ __forceinline__ void issue_scores(ring of)
     {
         ptx_barrier_wait(ptx_shared_address(&s.q_full[of.stage]), of.parity);
-        issue_product_of_rows<T, D, KEYS, QUERIES>(
-            own_rows(s.k[keys.stage]), ptx_shared_address(s.q[of.stage]), scores);
+        issue_product_of_rows<T, D, KEYS, QUERIES>(own_rows(s.k[keys.stage]),
+                                                   ptx_shared_address(s.q[of.stage]), scores);
     }
 
     __device__ __forceinline__ void wait_for_scores()
@@ -336,8 +416,8 @@ struct consumer {
     __device__ __forceinline__ void compute_probabilities(int diagonal, float (&dp)[QUERIES / 2])
     {
         ptx_barrier_wait(ptx_shared_address(&s.dout_full[now.stage]), now.parity);
-        issue_product_of_rows<T, D, KEYS, QUERIES>(
-            own_rows(s.v[keys.stage]), ptx_shared_address(s.dout[now.stage]), dp);
+        issue_product_of_rows<T, D, KEYS, QUERIES>(own_rows(s.v[keys.stage]),
+                                                   ptx_shared_address(s.dout[now.stage]), dp);
         if (MASKED)
             mask_scores<CAUSAL>(scores,
                                 group * GROUP_ROWS + warp_of_group() * 16 + threadIdx.x % 32 / 4,
@@ -370,8 +450,7 @@ struct consumer {
             differentiate(part_of(scores, part), part_of(dp, part),
                           s.rows[now.stage] + part * (ROWS_APART * 2));
             round_sums<T>(part_of(dp, part), gradients[part]);
-            store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group,
-                       gradients[part]);
+            store_rows(s.gradients[now.stage] + part * (KEYS * HALF_BYTES), group, gradients[part]);
         }
     }
 
@@ -388,11 +467,10 @@ struct consumer {
     __device__ __forceinline__ void issue_dq(float (&dq)[32])
     {
         uint32_t half = group * (KEYS * HALF_BYTES);
-        uint64_t gradients =
-            ptx_wgmma_descriptor(ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0),
-                                 KEYS * HALF_BYTES);
-        uint64_t k = ptx_wgmma_descriptor(ptx_shared_address(s.k[keys.stage]) + (D == 64 ? 0 : half),
-                                          KEYS * HALF_BYTES);
+        uint64_t gradients = ptx_wgmma_descriptor(
+            ptx_shared_address(s.gradients[now.stage]) + (D == 64 ? half : 0), KEYS * HALF_BYTES);
+        uint64_t k = ptx_wgmma_descriptor(
+            ptx_shared_address(s.k[keys.stage]) + (D == 64 ? 0 : half), KEYS * HALF_BYTES);
         ptx_wgmma_fence();
 #pragma unroll
         for (int step = 0; step < KEYS / 16; step++)
@@ -467,16 +545,87 @@ struct consumer {
         store_rows(tile, group, rounded);
     }
 
-    __device__ __forceinline__ void add_block()
+    __device__ __forceinline__ void wait_for_group()
+    {
+        ptx_named_barrier_sync(GROUP_BARRIER + group, GROUP_THREADS);
+    }
+
+    __device__ __forceinline__ bool leads_group() const
+    {
+        return threadIdx.x % GROUP_THREADS == 0;
+    }
+
+    /* This thread's four sums `index` of those that a piece leaves, D / 4 in all. */
+    __device__ __forceinline__ float4 *left_sums(unsigned place, int index) const
+    {
+        int64_t row = (int64_t(place) * GROUPS + group) * (D / 4) + index;
+        return a.sums + row * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
+    }
+
+    __device__ __forceinline__ void leave_sums(unsigned place)
+    {
+#pragma unroll
+        for (int i = 0; i < D / 8; i++) {
+            *left_sums(place, i) =
+                make_float4(dk[i * 4], dk[i * 4 + 1], dk[i * 4 + 2], dk[i * 4 + 3]);
+            *left_sums(place, D / 8 + i) =
+                make_float4(dv[i * 4], dv[i * 4 + 1], dv[i * 4 + 2], dv[i * 4 + 3]);
+        }
+    }
+
+    static __device__ __forceinline__ void add_four(float *sums, const float4 *others)
+    {
+        float4 four = __ldcg(others);
+        sums[0] += four.x, sums[1] += four.y, sums[2] += four.z, sums[3] += four.w;
+    }
+
+    __device__ __forceinline__ void add_sums(unsigned place)
+    {
+#pragma unroll
+        for (int i = 0; i < D / 8; i++) {
+            add_four(dk + i * 4, left_sums(place, i));
+            add_four(dv + i * 4, left_sums(place, D / 8 + i));
+        }
+    }
+
+    /* Of a block's pieces all but the one that comes last leave their sums, which that
+     * one adds to its own. Whether this is it. */
+    __device__ __forceinline__ bool complete_sums(unsigned block)
+    {
+        share own = share_of(a.cut, block);
+        if (own.others == 0) return true;
+        unsigned *counts = a.arrived + ((block - a.cut.whole_blocks) * GROUPS + group) * 2;
+        if (leads_group()) s.arrival[group] = atomicAdd(counts, 1);
+        wait_for_group();
+        unsigned arrival = s.arrival[group];
+        bool is_last = arrival == own.others;
+        if (!is_last) {
+            leave_sums(own.sums + arrival);
+            __threadfence();
+        } else if (leads_group()) {
+            while (*static_cast<volatile unsigned *>(counts + 1) < own.others) continue;
+            __threadfence();
+        }
+        wait_for_group();
+        if (!is_last && leads_group()) atomicAdd(counts + 1, 1);
+        for (unsigned i = 0; is_last && i < own.others; i++) add_sums(own.sums + i);
+        return is_last;
+    }
+
+    __device__ __forceinline__ void add_block(unsigned block)
     {
         bool is_halved_by_rows = D == 64;
         int row = at.first_query + (is_halved_by_rows ? group * GROUP_ROWS : 0);
         dq_sums = dq_sums_of<D>(a, at.index, row + warp_of_group() * 16,
                                 is_halved_by_rows ? 0 : group * 8);
         add_tiles();
+        bool is_complete = CAUSAL || complete_sums(block);
         wait_for_both_groups(); /* every warp has used K and V */
-        stage_sums(s.k[keys.stage], dk, a.scale);
-        stage_sums(s.v[keys.stage], dv, 1.0f);
+        if (is_complete) {
+            stage_sums(s.k[keys.stage], dk, a.scale);
+            stage_sums(s.v[keys.stage], dv, 1.0f);
+        }
+        if (leads_group()) s.is_complete[keys.stage][group] = is_complete;
         ptx_async_proxy_fence();
         __syncwarp();
         release(s.sums_full[keys.stage]);
@@ -486,10 +635,10 @@ struct consumer {
     {
         for (;; keys.advance()) {
             ptx_barrier_wait(ptx_shared_address(&s.k_full[keys.stage]), keys.parity);
-            unsigned block = __shfl_sync(0xffffffffu, s.block[keys.stage], 0); /* uniform */
-            if (block >= all_blocks(a)) break;
-            at = locate<D, CAUSAL>(a, block);
-            add_block();
+            piece work = uniform(s.work[keys.stage]);
+            if (work.block == NO_BLOCK) break;
+            at = locate<D, CAUSAL>(a, work);
+            add_block(work.block);
         }
     }
 };
@@ -531,12 +680,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<LOADER_REGISTERS>();
-        loader<D, CAUSAL> work = {a, m, s, {0, 1}, {0, 0}};
+        loader<D, CAUSAL> work = {a, m, s, {0, 1}, {0, 0}, 0, 0};
         if (threadIdx.x == 0) work.run();
     } else {
         ptx_registers_claim<CONSUMER_REGISTERS>();
-        consumer<T, D, CAUSAL> work = {a,      m,       s,  consumer_group(), {}, {0, 0},
-                                       {0, 0}, nullptr, {}, {},               {}};
+        consumer<T, D, CAUSAL> work = {a,  m,  s, consumer_group(), {}, {0, 0}, {0, 0}, nullptr,
+                                       {}, {}, {}};
         work.run();
     }
 #endif
@@ -556,6 +705,37 @@ int encode_maps(const attention_backward_args &args, maps *m)
                         {&m->dv, args.dv, args.qkv_strides, GROUP_ROWS}});
 }
 
+/* Adding up what pieces leave costs as much as a few tiles. */
+constexpr int WORTH_TILES = 6;
+
+split split_of(const attention_shape &s, unsigned multiprocessors)
+{
+    int64_t queries_of_tile = s.head_dim == 64 ? queries<64> : queries<128>;
+    int64_t blocks = s.batch * s.heads * ceil_div(s.tokens, KEYS), rest = blocks % multiprocessors;
+    split cut = {static_cast<unsigned>(blocks),
+                 static_cast<int>(ceil_div(s.tokens, queries_of_tile)), 0, 0, 0};
+    int64_t tiles = rest * cut.block_tiles, part = ceil_div(tiles, int64_t(multiprocessors));
+    if (s.causal || rest == 0 || tiles > INT32_MAX || cut.block_tiles - part < WORTH_TILES)
+        return cut;
+    cut.whole_blocks = static_cast<unsigned>(blocks - rest);
+    cut.tiles = static_cast<int>(tiles);
+    cut.part_tiles = static_cast<int>(part);
+    cut.parts = static_cast<unsigned>(ceil_div(tiles, part));
+    return cut;
+}
+
+/* What lies behind dq's sums: what pieces leave, and counts. */
+struct workspace_tail {
+    size_t sums, counts; /* bytes */
+};
+
+workspace_tail tail_of(const split &cut, const attention_shape &s)
+{
+    unsigned cut_blocks = static_cast<unsigned>(ceil_div(cut.tiles, cut.block_tiles));
+    return {size_t(cut.parts) * GROUPS * GROUP_THREADS * size_t(s.head_dim) * sizeof(float),
+            (1 + size_t(cut_blocks) * GROUPS * 2) * sizeof(unsigned)};
+}
+
 /* A section's Q, dout and sums of dq stay in the L2 cache. Blocks that are all
  * equally long need no other heads between them: one head a section. */
 arguments arguments_of(const attention_backward_args &args, void *workspace,
@@ -563,38 +743,43 @@ arguments arguments_of(const attention_backward_args &args, void *workspace,
 {
     const attention_shape &s = args.shape;
     int64_t heads = s.batch * s.heads, head_bytes = s.tokens * s.head_dim * 8;
-    backward_arguments shared = backward_arguments_of(args, workspace, true);
-    shared.rows_are_apart = true;
-    shared.taken = reinterpret_cast<unsigned *>(
-        shared.dq_sums + heads * shared.padded_tokens * s.head_dim);
-    return {shared,
-            static_cast<int>(s.heads),
-            static_cast<unsigned>(heads),
-            s.causal ? section_heads_of(heads, head_bytes, device.l2_bytes) : 1,
-            static_cast<unsigned>(ceil_div(s.tokens, KEYS)),
-            static_cast<unsigned>(device.multiprocessors)};
+    arguments a = {backward_arguments_of(args, workspace, true)};
+    a.rows_are_apart = true;
+    a.heads = static_cast<int>(s.heads);
+    a.all_heads = static_cast<unsigned>(heads);
+    a.section_heads = s.causal ? section_heads_of(heads, head_bytes, device.l2_bytes) : 1;
+    a.key_blocks = static_cast<unsigned>(ceil_div(s.tokens, KEYS));
+    a.cut = split_of(s, static_cast<unsigned>(device.multiprocessors));
+    workspace_tail tail = tail_of(a.cut, s);
+    a.sums = reinterpret_cast<float4 *>(a.dq_sums + heads * a.padded_tokens * s.head_dim);
+    a.taken = reinterpret_cast<unsigned *>(reinterpret_cast<char *>(a.sums) + tail.sums);
+    a.counts = static_cast<int>(tail.counts / sizeof(unsigned));
+    a.arrived = a.taken + 1;
+    return a;
 }
 
 template <typename T, int D, bool CAUSAL>
-int launch_keys(const attention_backward_args &args, const arguments &a, kernel_stream stream)
+int launch_keys(const attention_backward_args &args, const arguments &a, unsigned multiprocessors,
+                kernel_stream stream)
 {
     constexpr int shared_bytes = sizeof(shared_memory<D>) + ALIGNMENT;
     auto kernel = keys_kernel<T, D, CAUSAL>;
     maps m;
     int code = encode_maps<D>(args, &m);
     if (code != KERNEL_OK) return code;
-    unsigned blocks = std::min(all_blocks(a), a.multiprocessors);
+    unsigned blocks = std::min(a.cut.whole_blocks + a.cut.parts, multiprocessors);
     return backward_launch_early(kernel, blocks, THREADS, shared_bytes, stream, a, m);
 }
 
 template <typename T, int D>
-int launch_dim(const attention_backward_args &args, const arguments &a, kernel_stream stream)
+int launch_dim(const attention_backward_args &args, const arguments &a, unsigned multiprocessors,
+               kernel_stream stream)
 {
     if (!attention_fits_grid(int64_t(a.all_heads) * a.key_blocks)) return KERNEL_ERROR_ARGUMENT;
     int code = backward_launch_rows<T, D>(a, a.all_heads, stream);
     if (code == KERNEL_OK)
-        code = args.shape.causal ? launch_keys<T, D, true>(args, a, stream)
-                                 : launch_keys<T, D, false>(args, a, stream);
+        code = args.shape.causal ? launch_keys<T, D, true>(args, a, multiprocessors, stream)
+                                 : launch_keys<T, D, false>(args, a, multiprocessors, stream);
     if (code != KERNEL_OK) return code;
     return backward_launch_early(round_kernel<T, D>, a.all_heads * (a.padded_tokens / ROUND_ROWS),
                                  ROUND_THREADS, 0, stream,
@@ -609,10 +794,11 @@ int launch_type(const attention_backward_args &args, void *workspace, kernel_str
     cudaError_t error = current_device(&device);
     if (error != cudaSuccess) return error;
     arguments a = arguments_of(args, workspace, device);
+    unsigned multiprocessors = static_cast<unsigned>(device.multiprocessors);
     switch (args.shape.head_dim) {
-    case 64: return launch_dim<T, 64>(args, a, stream);
-    case 80: return launch_dim<T, 80>(args, a, stream);
-    default: return launch_dim<T, 128>(args, a, stream);
+    case 64: return launch_dim<T, 64>(args, a, multiprocessors, stream);
+    case 80: return launch_dim<T, 80>(args, a, multiprocessors, stream);
+    default: return launch_dim<T, 128>(args, a, multiprocessors, stream);
     }
 }
 
@@ -627,8 +813,13 @@ const char *attention_backward_wgmma_unsupported(const void *args)
 
 size_t attention_backward_wgmma_workspace_bytes(const void *args)
 {
+    const attention_shape &s = static_cast<const attention_backward_args *>(args)->shape;
     size_t sums_bytes = attention_backward_mma_atomic_workspace_bytes(args);
-    return sums_bytes ? sums_bytes + sizeof(unsigned) : 0;
+    device_limits device;
+    if (sums_bytes == 0 || current_device(&device) != cudaSuccess) return 0;
+    if (!attention_fits_grid(s.batch * s.heads * ceil_div(s.tokens, KEYS))) return sums_bytes;
+    workspace_tail tail = tail_of(split_of(s, static_cast<unsigned>(device.multiprocessors)), s);
+    return sums_bytes + tail.sums + tail.counts;
 }
 
 int attention_backward_wgmma_run(const void *args, void *workspace, void *, kernel_stream stream)
