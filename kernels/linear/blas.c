@@ -25,6 +25,7 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/pool.h"
+#include "grid.h"
 
 /* Netlib's names for these, from its cblas.h. */
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
@@ -204,9 +205,9 @@ static void multiply_alone(int64_t m, int64_t n, int64_t k, linear_matrix a, lin
     sgemm(m, n, k, operand_of(a, m, k, scratch), operand_of(b, k, n, scratch + m * k), c, n);
 }
 
-/* A product whose result falls into parts of [tile_rows, tile_columns]. */
 typedef struct product {
-    int64_t m, n, k, tile_rows, tile_columns, tiles_across;
+    int64_t m, n, k;
+    linear_grid grid;
     operand a, b;
     float *c;
 } product;
@@ -219,51 +220,28 @@ static int64_t at_most(int64_t value, int64_t limit)
 static void multiply_parts(void *context, int worker, int64_t begin, int64_t end)
 {
     const product *p = context;
+    const linear_grid *g = &p->grid;
     (void)worker;
-    for (int64_t tile = begin; tile < end; tile++) {
-        int64_t i = tile / p->tiles_across * p->tile_rows;
-        int64_t j = tile % p->tiles_across * p->tile_columns;
+    for (int64_t part = begin; part < end; part++) {
+        int64_t i = part / g->across * g->rows, j = part % g->across * g->columns;
         operand a = p->a, b = p->b;
         a.data += a.transposed == TRANSPOSED ? i : i * a.ld;
         b.data += b.transposed == TRANSPOSED ? j * b.ld : j;
-        sgemm(at_most(p->m - i, p->tile_rows), at_most(p->n - j, p->tile_columns), p->k, a, b,
+        sgemm(at_most(p->m - i, g->rows), at_most(p->n - j, g->columns), p->k, a, b,
               p->c + i * p->n + j, p->n);
     }
-}
-
-/* One of `parts`, rounded up to what a register block of any library divides. */
-static int64_t part_of(int64_t length, int parts)
-{
-    enum { BLOCK = 48 };
-    return ((length + parts - 1) / parts + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-/* One part for each thread, as square as the prime factors of their number let it be:
- * each packs its lines of both operands for itself. */
-static void divide(product *p, int threads)
-{
-    int down = 1, across = 1;
-    for (int factor = 2; threads > 1; factor++)
-        for (; threads % factor == 0; threads /= factor) {
-            if (p->m / down >= p->n / across)
-                down *= factor;
-            else
-                across *= factor;
-        }
-    p->tile_rows = part_of(p->m, down);
-    p->tile_columns = part_of(p->n, across);
-    p->tiles_across = (p->n + p->tile_columns - 1) / p->tile_columns;
 }
 
 static void multiply_blas(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
                           float *c, float *scratch)
 {
+    enum { BLOCK = 16 }; /* a register block of OpenBLAS divides it */
     int threads = linear_is_small(m, n, k) ? 1 : linear_blas_threads();
     product p = {.m = m, .n = n, .k = k, .c = c};
     p.a = operand_of(a, m, k, scratch);
     p.b = operand_of(b, k, n, scratch + m * k);
-    divide(&p, threads);
-    pool_for(threads, (m + p.tile_rows - 1) / p.tile_rows * p.tiles_across, 1, multiply_parts, &p);
+    p.grid = linear_divide(m, n, threads, BLOCK, BLOCK);
+    pool_for(threads, p.grid.parts, 1, multiply_parts, &p);
 }
 
 int linear_is_missing(const linear_way *way)
