@@ -105,6 +105,19 @@ def campaign_name(text):
     return text
 
 
+def add_effort(add):
+    add("--precision", metavar="PERCENT", type=positive_number(100), default=0.5,
+        help="wanted width of the median's 95 %% interval (default 0.5)")
+    add("--min-samples", metavar="N", type=whole_number(1, MAX_SAMPLES), default=30,
+        help="samples of a case at least (default 30)")
+    add("--max-time", metavar="SECONDS", type=positive_number(86400), default=1.0,
+        help="time of a case's samples at most (default 1)")
+    add("--runs", metavar="N", type=whole_number(1, 1000), default=3,
+        help="repeat in N fresh processes (default 3)")
+    add("--seed", metavar="N", type=whole_number(0, MASK64), default=1,
+        help="for the inputs and the order of the cases (default 1)")
+
+
 def make_parser():
     parser = Parser(prog=PROGRAM, allow_abbrev=False,
                     description="Measures the suites' cases on PyTorch, on the CPU on numpy too.",
@@ -139,16 +152,7 @@ def make_parser():
     add("--mode", metavar="LIST", type=list_of(MODES), default=[MODES[0]],
         help="of " + ",".join(MODES) + ": what the L2 flush in front of a sample does, read or "
              "write (default cold)")
-    add("--precision", metavar="PERCENT", type=positive_number(100), default=0.5,
-        help="wanted width of the median's 95 %% interval (default 0.5)")
-    add("--min-samples", metavar="N", type=whole_number(1, MAX_SAMPLES), default=30,
-        help="samples of a case at least (default 30)")
-    add("--max-time", metavar="SECONDS", type=positive_number(86400), default=1.0,
-        help="time of a case's samples at most (default 1)")
-    add("--runs", metavar="N", type=whole_number(1, 1000), default=3,
-        help="repeat in N fresh processes (default 3)")
-    add("--seed", metavar="N", type=whole_number(0, MASK64), default=1,
-        help="for the inputs and the order of the cases (default 1)")
+    add_effort(add)
     add("--campaign", metavar="NAME", type=campaign_name,
         default=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()),
         help="what the CSV calls this sitting (default: its start)")
