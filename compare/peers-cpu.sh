@@ -24,7 +24,6 @@ done
 here=$(dirname "$0")
 . "$here/../scripts/orderly.sh"
 python=${PYTHON:-python3}
-ends=$(($(date +%s) + ${PEERS_SECONDS:-1200}))
 sitting=$(date -u +%Y%m%dT%H%M%SZ)
 dtypes=${PEERS_DTYPE:-f32,bf16}
 filter=${PEERS_FILTER:-.}
@@ -137,6 +136,7 @@ counts=$*
 clean_up() { [ -z "$unfinished" ] || show_peers $counts; }
 unfinished=
 list_cases || exit 2
+ends=$(($(date +%s) + ${PEERS_SECONDS:-1200}))
 unfinished=1
 
 round=0
