@@ -2,7 +2,7 @@
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint \
-  collective cpu embedding ffn habits loader loss loss_scale model \
+  collective cpu embedding ffn habits loader loss loss_scale memcpy model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
@@ -75,7 +75,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
 SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
-  inputs ceilings
+  inputs ceilings memcpy
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -94,7 +94,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding memcpy
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
