@@ -11,6 +11,7 @@
 #include "../kernels/common/cpu.h"
 #include "../kernels/common/pool.h"
 #include "../kernels/common/random.h"
+#include "../kernels/common/simd.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -55,6 +56,13 @@ static void take_dtypes(gpubench *bench, const char *list)
     }
 }
 
+/* Rows of other vectors than those that were asked for would be believed to be of these. */
+static void take_vectors(gpubench *bench)
+{
+    const char *refusal = simd_refusal();
+    if (refusal) gpubench_usage_error(bench, "GPUBENCH_SIMD '%s': %s", getenv("GPUBENCH_SIMD"), refusal);
+}
+
 /* Which processors, then how many threads: more than those, or than the cgroup's quota
  * pays for, make one another wait. */
 static void take_processors(gpubench *bench)
@@ -94,6 +102,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     take_processors(s.bench);
+    take_vectors(s.bench);
     suite_measure_peaks(s.bench);
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",
