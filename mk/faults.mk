@@ -17,7 +17,7 @@ $(FAULTS)/faults: $(patsubst %,tests/faults/%.c,faults plans outcome trial) $(TE
 # compare tool, and the suites with the CPU's kernels.
 HOST_FAULTS := tests/faults/host_calls.c tests/faults/fault.c
 WRAP_HOST = $$(tests/faults/wrapped.sh tests/faults/host_calls.c)
-FAULTY := $(TEST_CFLAGS) $(SANITIZE) -U_FORTIFY_SOURCE
+FAULTY := $(TEST_CFLAGS) $(SANITIZE)
 FAULT_PROGRAMS := $(FAULTS)/cuda_program $(FAULTS)/host_program $(FAULTS)/gpubench-compare
 
 $(FAULTS)/host_program: tests/faults/host_program.c $(HOST_FAULTS) $(TEST_HEADERS) gpubench_trace.h
