@@ -94,7 +94,7 @@ FAULT_PLANS := cuda host compare
 FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE) $(SIGNAL_NEEDS)
 SIGNAL_NEEDS = $(FAULTS)/host_program $(FAULTS)/interrupt $(COMPARE) $(BUILD)/norm $(TESTS)/first
 SIGNALLED = tests/faults/signals.sh $(FAULTS) $(COMPARE) $(BUILD)/norm $(TESTS)/first
-HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE)
+HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE) $(BUILD)/norm
 FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" \
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)

@@ -229,7 +229,10 @@ TOOL_TESTS := $(TESTS)/compare/test_tool $(TESTS)/compare/test_tool_reports
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) -lcmocka -lm
+	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) $(WRAPPED) -lcmocka -lm
+
+# This one makes allocations fail.
+$(TESTS)/compare/test_starved: WRAPPED := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 # A race's programs: one that does as told, one that is built on gpubench.h.
 RACE_PROGRAMS := $(TESTS)/racer $(TESTS)/first

@@ -116,6 +116,9 @@ typedef struct simd_functions {
  * GPUBENCH_SIMD=sse2|avx2|avx512|neon takes a lower one. Chosen once. */
 const simd_functions *simd(void);
 
+/* Why what GPUBENCH_SIMD asks for is not taken; NULL: it is, or nothing was asked for. */
+const char *simd_refusal(void);
+
 /* For tables: what `simd` and `threads` run on, as "avx2" and "avx2, 2 threads". */
 const char *simd_runs_on(void);
 const char *simd_runs_on_threads(void);

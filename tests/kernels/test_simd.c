@@ -26,6 +26,22 @@ static void for_families(test_of_family *test)
     assert_true(count > 0);
 }
 
+/* A name that no family has is told of with those that there are; one of them is taken. */
+static void test_unknown_names(void **state)
+{
+    (void)state;
+    unsetenv("GPUBENCH_SIMD");
+    assert_null(simd_refusal());
+    setenv("GPUBENCH_SIMD", simd()->name, 1);
+    assert_null(simd_refusal());
+    for (int i = 0; i < SIMD_FAMILIES; i++) {
+        setenv("GPUBENCH_SIMD", "avx17", 1);
+        assert_non_null(simd_refusal());
+        assert_true(!simd_family(i) || strstr(simd_refusal(), simd_family(i)->name));
+    }
+    unsetenv("GPUBENCH_SIMD");
+}
+
 static float *random_floats(int64_t count, uint64_t seed)
 {
     float *values = fresh((size_t)count * sizeof *values);
@@ -300,6 +316,7 @@ static void test_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unknown_names),
         cmocka_unit_test(test_families),
         cmocka_unit_test(test_products),
     };

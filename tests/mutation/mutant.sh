@@ -59,7 +59,11 @@ build() {
         fi
         ;;
     kernels/*) $CC $sane -pthread -o "$tree/test" $objects/"$1".o "$tree/mutant.o" build/cpu/libkernels.a -lcmocka -ldl -lm ;;
-    compare/*) $CC $sane -o "$tree/test" $objects/"$1".o $objects/compare/schema_text.o "$tree/mutant.o" $others -lcmocka -lm ;;
+    compare/*)
+        wrapped=
+        ! grep -q __wrap_malloc "tests/$1.c" || wrapped=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+        $CC $sane $wrapped -o "$tree/test" $objects/"$1".o $objects/compare/schema_text.o "$tree/mutant.o" $others -lcmocka -lm
+        ;;
     esac
 }
 
