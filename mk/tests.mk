@@ -2,13 +2,13 @@
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint \
-  collective cpu embedding ffn habits loader loss loss_scale model \
+  collective cpu embedding ffn habits loader loss loss_scale memcpy model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
-  row_files rows samples statistics sweep table verification
+HEADER_TESTS := backend codes command_line counters csv devices engine filling helpers hooks host json options \
+  pieces row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -77,7 +77,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
 SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
-  inputs ceilings
+  inputs ceilings memcpy
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -96,7 +96,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding memcpy
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
@@ -289,8 +289,8 @@ UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAU
   "tests/scripts/test_injection.sh $(COMPARE)" "tests/scripts/test_bounded.sh $(COMPARE)" \
   $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
   $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
-    peers peers_model host_peers) \
-  tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
+    peers peers_model peers_cpu host_peers) \
+  tests/kernels/test_blas.sh tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
 
 test: compile-tests   ## the tests that need no GPU
 	tests/run.sh $(TIMED_TESTS) -- $(UNTIMED_TESTS)
