@@ -45,10 +45,22 @@ static struct {
     char name[160], missing[160];
 } blas;
 
+/* How builds decorate Netlib's names. Those that numpy's and scipy's packages bring have a
+ * prefix, so that they stand beside the system's, many with integers of 64 bits a suffix. */
+typedef struct decoration {
+    const char *prefix, *suffix;
+    int is_wide;
+} decoration;
+
+static const decoration decorations[] = {
+    {"", "", 0}, {"", "64_", 1}, {"scipy_", "64_", 1}, {"scipy_", "", 0}};
+
 /* A function's address is not an object's to C, but POSIX makes it one here. */
-static void look_up(void *library, const char *name, void *function)
+static void look_up(void *library, const decoration *around, const char *name, void *function)
 {
-    void *address = dlsym(library, name);
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s%s%s", around->prefix, name, around->suffix);
+    void *address = dlsym(library, whole);
     memcpy(function, &address, sizeof address);
 }
 
@@ -84,24 +96,37 @@ static int is_sane(void)
     return 1;
 }
 
-/* OpenBLAS tells how it was built; of another library the integers are 32 bits. */
-static void ask_openblas(void *library, const char *file)
+/* NULL: under none of the names that are known. */
+static const decoration *decoration_of(void *library)
+{
+    for (size_t i = 0; i < sizeof decorations / sizeof *decorations; i++) {
+        look_up(library, &decorations[i], "cblas_sgemm", &blas.narrow);
+        if (blas.narrow) return &decorations[i];
+    }
+    return NULL;
+}
+
+/* OpenBLAS tells how it was built; of another library the integers are 32 bits, unless its
+ * names say otherwise. */
+static void ask_openblas(void *library, const decoration *around, const char *file)
 {
     char *(*config)(void);
     char *(*core)(void);
     int (*parallel)(void); /* 0: built without locks */
     void (*set_threads)(int count);
-    look_up(library, "openblas_get_config", &config);
-    look_up(library, "openblas_get_corename", &core);
-    look_up(library, "openblas_get_parallel", &parallel);
-    look_up(library, "openblas_set_num_threads", &set_threads);
+    look_up(library, around, "openblas_get_config", &config);
+    look_up(library, around, "openblas_get_corename", &core);
+    look_up(library, around, "openblas_get_parallel", &parallel);
+    look_up(library, around, "openblas_set_num_threads", &set_threads);
     if (set_threads) set_threads(1);
     blas.takes_callers = set_threads && parallel && parallel() != 0;
-    if (config && strstr(config(), "USE64BITINT")) {
-        look_up(library, "cblas_sgemm", &blas.wide);
+    if (around->is_wide || (config && strstr(config(), "USE64BITINT"))) {
+        look_up(library, around, "cblas_sgemm", &blas.wide);
         blas.narrow = NULL;
     }
-    snprintf(blas.name, sizeof blas.name, "%s%s%s", file, core ? " " : "", core ? core() : "");
+    const char *slash = strrchr(file, '/'); /* a path would tell of the machine's user */
+    snprintf(blas.name, sizeof blas.name, "%s%s%s", slash ? slash + 1 : file, core ? " " : "",
+             core ? core() : "");
 }
 
 /* OpenBLAS starts its threads when it is loaded, unless the environment says one. */
@@ -130,9 +155,9 @@ static void load(void)
                  wanted ? wanted : "libopenblas, libcblas, libblas");
         return;
     }
-    look_up(library, "cblas_sgemm", &blas.narrow);
-    if (blas.narrow) ask_openblas(library, file);
-    if (!blas.narrow && !blas.wide)
+    const decoration *around = decoration_of(library);
+    if (around) ask_openblas(library, around, file);
+    if (!around)
         snprintf(blas.missing, sizeof blas.missing, "%s has no cblas_sgemm", file);
     else if (!is_sane())
         snprintf(blas.missing, sizeof blas.missing, "%s multiplies wrongly", file);

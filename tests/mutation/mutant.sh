@@ -32,9 +32,10 @@ sane=
 # As text from standard input, so that the same code has the same object.
 object() { $CC $flags $sane "$1" -I"$(dirname "$path")" -I. -x c -c -o "$3" - < "$2" 2> /dev/null; }
 
-# header_program SOURCE OBJECT: what includes the header, by the compiler that is quicker.
+# header_program SOURCES OBJECT: what includes the header, by the compiler that is quicker.
 quick=$(command -v clang || echo "$CC")
-header_program() { $quick $flags $sane -O0 -I"$tree" -I. -Itests -o "$2" "$1" -lcmocka -lm 2> /dev/null; }
+# shellcheck disable=SC2086
+header_program() { $quick $flags $sane -O0 -I"$tree" -I. -Itests -o "$2" $1 -lcmocka -lm -ldl 2> /dev/null; }
 
 # The programs that a test of the header runs lie beside it.
 fixtures() {
@@ -45,6 +46,10 @@ fixtures() {
         [ -e "$source" ] || source=examples/$program.c
         header_program "$source" "$tree/$program" || ends invalid
     done
+    if grep -q '"cuda"' "tests/$1.c" && [ ! -e "$tree/cuda" ]; then
+        cuda='-DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -Itests/fake_cuda'
+        header_program "$cuda tests/fake_cuda/*.c tests/fixtures/cuda.c" "$tree/cuda" || ends invalid
+    fi
 }
 
 # build TEST: the test with the mutant, everything else as it is.
@@ -101,7 +106,7 @@ compare/*)
 esac
 # Ends with the outcome if it is not that all tests pass.
 judge() {
-    rm -f "$tree/tool" "$tree/host" "$tree/rows" "$tree/sweep" "$tree/options"
+    rm -f "$tree/tool" "$tree/host" "$tree/rows" "$tree/sweep" "$tree/options" "$tree/cuda"
     case $path in
     *.c) object $optimize "$tree/$path" "$tree/mutant.o" || ends invalid ;;
     esac
