@@ -6,9 +6,10 @@
 # fastest variant beside each peer, products beside numpy's BLAS, and what is bound by memory
 # beside the measured ceilings. BUILD is the folder of `make BACKEND=cpu`.
 # PEERS_SUITES (all of them) are the suites, PEERS_FILTER a regular expression for the
-# cases, PEERS_DTYPE (f32,bf16) the dtypes, PEERS_ROUNDS (2) the rounds, PEERS_TIME (0.2) the
-# most seconds of a case's samples; after PEERS_SECONDS (1200) nothing is begun or goes on, and
-# rows that are done stay. PYTHON is its Python. Without GPUBENCH_BLAS the variant `blas` takes
+# cases, PEERS_DTYPE (f32,bf16) the dtypes, PEERS_WITHOUT (torch-compile,torch-sdpa-math) the
+# peers' variants that are left out, PEERS_ROUNDS (2) the rounds, PEERS_TIME (0.2) the most
+# seconds of a case's samples; after PEERS_SECONDS (1200) nothing is begun or goes on, and rows
+# that are done stay. PYTHON is its Python. Without GPUBENCH_BLAS the variant `blas` takes
 # what the loader finds, and numpy's own library where PEERS_BLAS=numpy.
 # Exit status: 0; 1 if something was not measured or time ran out; 2 if nothing was measured.
 set -u
@@ -23,7 +24,6 @@ done
 here=$(dirname "$0")
 . "$here/../scripts/orderly.sh"
 python=${PYTHON:-python3}
-ends=$(($(date +%s) + ${PEERS_SECONDS:-1200}))
 sitting=$(date -u +%Y%m%dT%H%M%SZ)
 dtypes=${PEERS_DTYPE:-f32,bf16}
 filter=${PEERS_FILTER:-.}
@@ -101,7 +101,7 @@ measure_peers() { # measure_peers THREADS ROUND
     # shellcheck disable=SC2086 # words
     limited "$python" "$here/pytorch" --device cpu --threads "$1" --suites "$folder/lists" \
         --suite "$(echo $suites | tr ' ' ',')" --dtype "$dtypes,u8" --filter "^($filter)" \
-        --without torch-compile,torch-sdpa-math --max-time "${PEERS_TIME:-0.2}" --min-samples 5 \
+        --without "${PEERS_WITHOUT:-torch-compile,torch-sdpa-math}" --max-time "${PEERS_TIME:-0.2}" --min-samples 5 \
         --runs 1 --campaign "$sitting-$2" --quiet --csv "$piece-peers.csv" \
         >"$piece-peers.log" 2>&1 || told "$piece-peers.log"
     keep "peers-$1" "$piece-peers.csv"
@@ -136,6 +136,7 @@ counts=$*
 clean_up() { [ -z "$unfinished" ] || show_peers $counts; }
 unfinished=
 list_cases || exit 2
+ends=$(($(date +%s) + ${PEERS_SECONDS:-1200}))
 unfinished=1
 
 round=0

@@ -87,7 +87,7 @@ check $? "a filter and dtypes are both sides'"
 FAILING=1 peers 1
 [ $? -eq 1 ] && has '| `layernorm.forward` | f32 | n=1 | 1 | threads 0.200 | torch-eager 0.250 | 0.80 (0.73 to 0.88) |'
 check $? "rows of a program that failed are kept"
-SLOW=30 PEERS_SECONDS=2 peers 1
+SLOW=30 PEERS_SECONDS=4 peers 1
 [ $? -eq 1 ] && [ "$(awk 'END { print NR }' "$work/out/own-1.csv")" -eq 4 ]
 check $? "time that runs out ends it, with what was measured before"
 PEERS_SECONDS=0 peers 1
