@@ -24,8 +24,10 @@ SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
-TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+# Ubuntu's gcc sets _FORTIFY_SOURCE by itself, and libc then marks what must not be ignored;
+# the sanitizers look themselves, at more.
+TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -U_FORTIFY_SOURCE
 
 # What a program built from several sources at once depends on: -MMD would tell only
 # the headers of the last source.
@@ -33,7 +35,7 @@ TEST_HEADERS := $(wildcard gpubench.h kernels/*/*.h suites/*.h compare/*.h tests
 
 define LINK_WITH_KERNELS
 	@mkdir -p $(@D)
-	$(1) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
+	$(1) $(TEST_CFLAGS) $(2) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
 	  -lcmocka -ldl -lm
 endef
 
@@ -106,10 +108,10 @@ FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
 vpath test_%.c tests/kernels tests/suites
 
 $(TESTS)/fast/test_%: test_%.c build/cpu/libkernels.a
-	$(call LINK_WITH_KERNELS,$(CC) $(FAST_MATH))
+	$(call LINK_WITH_KERNELS,$(CC),$(FAST_MATH))
 
 $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
-	$(call LINK_WITH_KERNELS,clang $(FAST_MATH))
+	$(call LINK_WITH_KERNELS,clang,$(FAST_MATH))
 
 # Programs that crash are built without the sanitizers, which would handle that themselves:
 # as C, as C++ (which can throw), and for a system without /proc.
@@ -172,10 +174,11 @@ $(TESTS)/cuda: tests/fixtures/cuda.c $(FAKE_CUDA_SOURCES) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
+# DT_RPATH comes before LD_LIBRARY_PATH, in which the true NVML may be.
 $(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c $(FAKE_CUDA_SOURCES) $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
-	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
+	  -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
 
 # The memcpy suite on it, with those of its CUDA files that launch no kernel.
 MEMCPY_HOST_SIDE := concurrent peer

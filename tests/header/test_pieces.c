@@ -394,6 +394,45 @@ static void points_are_counted_on(void **state)
     assert_int_equal(gpb_next_point(axes, 0, numbers), 0);
 }
 
+/* Whole numbers of 63 bits with a sign; what is beyond, or is none, fails the case. */
+static void numbers_of_an_axis(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t number;
+        int misused;
+    } cases[] = {{"9223372036854775807", INT64_MAX, 0},
+                 {"-9223372036854775807", -INT64_MAX, 0},
+                 {"0", 0, 0},
+                 {"9223372036854775808", 0, 1},
+                 {"-9223372036854775808", 0, 1},
+                 {"one", 0, 1},
+                 {"1.5", 0, 1},
+                 {"--1", 0, 1}};
+    static gpubench bench;
+    static gpb_live live;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char axis[] = "n", value[32];
+        gpb_place place = {axis, value};
+        gpb_item item;
+        memset(&bench, 0, sizeof bench);
+        memset(&live, 0, sizeof live);
+        memset(&item, 0, sizeof item);
+        strcpy(value, cases[i].text);
+        item.places = &place;
+        item.place_count = 1;
+        live.item = &item;
+        bench.current = &live;
+        assert_true(gpubench_axis_number(&bench, "n") == cases[i].number);
+        assert_int_equal(live.misused, cases[i].misused);
+        assert_string_equal(gpubench_axis_text(&bench, "n"), cases[i].text);
+        assert_true(gpubench_axis_number(&bench, "m") == 0);
+        assert_int_equal(live.misused, 1);
+    }
+}
+
 /* ---- what the command line sets ---- */
 
 static int nothing(void *context, gpubench_stream stream)
@@ -582,6 +621,32 @@ static void the_queue_keeps_texts_of_its_own(void **state)
     gpubench_close(bench);
 }
 
+/* Samples gather beside their file, and not behind what another process of that number left. */
+static void samples_begin_anew(void **state)
+{
+    char path[300], left[400];
+    gpubench *bench;
+    (void)state;
+    snprintf(path, sizeof path, "%s", support_path("samples.csv"));
+    snprintf(left, sizeof left, "%s.%ld.samples.tmp", path, (long)getpid());
+    support_write(left, "of another process\n");
+    bench = OPEN("--list", "--samples", path);
+    assert_false(bench->refused);
+    assert_string_equal(bench->samples_path, path);
+    assert_string_equal(bench->samples_temporary, left);
+    assert_false(support_exists(left));
+    close_fine(bench);
+    bench = OPEN("--list", "--samples", support_path("no/such/folder.csv"));
+    assert_true(bench->refused);
+    gpubench_close(bench);
+    bench = OPEN("--list", "--samples", support_folder);
+    assert_true(bench->refused);
+    gpubench_close(bench);
+    assert_true(REFUSED("--samples", ""));
+    assert_true(REFUSED("--samples", "-"));
+    assert_true(REFUSED("--samples", "/dev/null"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +667,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranges_end_at_64_bits),
         cmocka_unit_test(a_key_of_the_params),
         cmocka_unit_test(points_are_counted_on),
+        cmocka_unit_test(numbers_of_an_axis),
         cmocka_unit_test(defaults_are_as_documented),
         cmocka_unit_test(each_option_sets_its_own),
         cmocka_unit_test(limits_themselves_are_taken),
@@ -609,6 +675,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(contradictions_and_campaigns),
         cmocka_unit_test(cases_that_cannot_be),
         cmocka_unit_test(the_queue_keeps_texts_of_its_own),
+        cmocka_unit_test(samples_begin_anew),
     };
     support_start(argv[0]);
     (void)argc;
