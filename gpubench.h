@@ -6450,6 +6450,8 @@ static double gpb_flops_per_clock(int capability, const char *dtype)
 {
     int bf16 = !strcmp(dtype, "bf16"), half = bf16 || !strcmp(dtype, "f16");
     int tf32 = !strcmp(dtype, "tf32"), single = !strcmp(dtype, "f32");
+    if (!strcmp(dtype, "e4m3"))
+        return capability < 89 ? 0 : 2 * gpb_flops_per_clock(capability, "bf16");
     switch (capability) {
     case 75: return half && !bf16 ? 1024 : single ? 128 : 0;
     case 80: return half ? 2048 : tf32 ? 1024 : single ? 128 : 0;

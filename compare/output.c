@@ -7,17 +7,64 @@
 #include "starved.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TEMPORARY_CAPACITY = PATH_MAX + 48, MOST_NAMES = 100 };
+
 struct output {
     FILE *stream;
-    char path[PATH_MAX];           /* links followed */
-    char temporary[PATH_MAX + 32]; /* empty where the path itself is written */
+    char path[PATH_MAX];                /* links followed */
+    char temporary[TEMPORARY_CAPACITY]; /* empty where the path itself is written */
 };
+
+/* ---- a signal that ends the program takes the unfinished file with it ---- */
+
+static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXFSZ};
+enum { END_COUNT = sizeof ends / sizeof ends[0] };
+static struct sigaction before[END_COUNT];
+static char unfinished[TEMPORARY_CAPACITY];
+
+static void remove_unfinished(int signal_number)
+{
+    unlink(unfinished);
+    raise(signal_number); /* by its default, as the handler is gone and the signal waits */
+}
+
+/* Until it can be removed, the file is not there for a signal either. */
+static void hold_signals(sigset_t *usual)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < END_COUNT; i++)
+        sigaddset(&held, ends[i]);
+    sigprocmask(SIG_BLOCK, &held, usual);
+}
+
+/* Whoever ignores a signal, as nohup does, wants it ignored. */
+static void watch_signals(const char *temporary)
+{
+    struct sigaction action = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
+    snprintf(unfinished, sizeof unfinished, "%s", temporary);
+    for (size_t i = 0; i < END_COUNT; i++)
+        if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
+            sigaction(ends[i], &action, NULL);
+}
+
+static void unwatch_signals(void)
+{
+    for (size_t i = 0; i < END_COUNT && *unfinished; i++)
+        if (before[i].sa_handler == SIG_DFL)
+            sigaction(ends[i], &before[i], NULL);
+    unfinished[0] = '\0';
+}
+
+/* ---- opening ---- */
 
 /* The descriptor that the path names, or -1. What is behind it may be a file that
  * someone appends to: it must not be replaced by name. */
@@ -67,6 +114,31 @@ static bool resolve(const struct options *options, struct output *output)
     return true;
 }
 
+/* A file of its own beside the path: whatever lies under its name, a link too, is somebody
+ * else's and gone around. */
+static FILE *open_temporary(struct output *output)
+{
+    sigset_t usual;
+    int file = -1;
+    hold_signals(&usual);
+    for (int i = 0; file < 0 && i < MOST_NAMES && (i == 0 || errno == EEXIST); i++) {
+        if (i > 0)
+            snprintf(output->temporary, sizeof output->temporary, "%s.%ld-%d.tmp", output->path, (long)getpid(), i);
+        file = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    }
+    FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
+    int reason = errno;
+    if (stream)
+        watch_signals(output->temporary);
+    if (file >= 0 && !stream) {
+        close(file);
+        unlink(output->temporary);
+    }
+    sigprocmask(SIG_SETMASK, &usual, NULL);
+    errno = reason;
+    return stream;
+}
+
 static bool open_output(const struct options *options, struct output *output)
 {
     if (!options->output) {
@@ -78,7 +150,7 @@ static bool open_output(const struct options *options, struct output *output)
         descriptor = dup(descriptor);
         output->stream = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
     } else if (resolve(options, output)) {
-        output->stream = fopen(*output->temporary ? output->temporary : output->path, "w");
+        output->stream = *output->temporary ? open_temporary(output) : fopen(output->path, "w");
     }
     return output->stream != NULL;
 }
@@ -99,6 +171,7 @@ static bool close_output(struct output *output)
     int reason = errno;
     if (!complete)
         remove(output->temporary);
+    unwatch_signals();
     errno = reason;
     return complete;
 }

@@ -5,9 +5,10 @@
 # group, the better habit, by `gpubench-compare --variants`. COMPARE: that tool.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpubench-habits.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+. "$root/scripts/ended.sh"
+work=
+clean_up() { rm -rf "$work"; }
+work=$(unbroken mktemp -d "${TMPDIR:-/tmp}/gpubench-habits.XXXXXX")
 
 read_rows() { # read_rows SCRIPT FILE...: with compare/'s readers in front of it
     script=$1

@@ -2,6 +2,9 @@
 # install.sh install|uninstall VERSION  copies what gpubench's users need below
 # $DESTDIR$PREFIX, or removes it. Both may hold blanks. make builds it first.
 set -eu
+. "$(dirname "$0")/ended.sh"
+new= # a file that is not yet whole
+clean_up() { rm -f "$new"; }
 prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}$prefix
 
@@ -23,23 +26,28 @@ filled() {
         { put("@PREFIX@", ENVIRON["PREFIX"]); put("@VERSION@", ENVIRON["VERSION"]); print }' "$1"
 }
 
-# put MODE FILE: standard input becomes this file; a half-written one is never seen.
+# put MODE FILE COMMAND...: what the command prints becomes this file; a half-written one is
+# never seen.
 put() {
-    mkdir -p "$(dirname "$root/$2")"
-    cat >"$root/$2.new"
-    chmod "$1" "$root/$2.new"
-    mv "$root/$2.new" "$root/$2"
+    mode=$1 file=$root/$2
+    shift 2
+    mkdir -p "$(dirname "$file")"
+    new=$(unbroken beside "$file")
+    "$@" >"$new"
+    chmod "$mode" "$new"
+    mv "$new" "$file"
+    new=
 }
 
 install_all() {
-    put 644 include/gpubench.h <gpubench.h
-    put 644 include/gpubench_trace.h <gpubench_trace.h
-    put 755 bin/gpubench-compare <build/gpubench-compare
-    put 644 share/man/man1/gpubench-compare.1 <build/gpubench-compare.1
-    filled packaging/gpubench.pc.in | put 644 share/pkgconfig/gpubench.pc
-    put 644 share/cmake/gpubench/gpubenchConfig.cmake <packaging/gpubenchConfig.cmake
-    filled packaging/gpubenchConfigVersion.cmake.in |
-        put 644 share/cmake/gpubench/gpubenchConfigVersion.cmake
+    put 644 include/gpubench.h cat gpubench.h
+    put 644 include/gpubench_trace.h cat gpubench_trace.h
+    put 755 bin/gpubench-compare cat build/gpubench-compare
+    put 644 share/man/man1/gpubench-compare.1 cat build/gpubench-compare.1
+    put 644 share/pkgconfig/gpubench.pc filled packaging/gpubench.pc.in
+    put 644 share/cmake/gpubench/gpubenchConfig.cmake cat packaging/gpubenchConfig.cmake
+    put 644 share/cmake/gpubench/gpubenchConfigVersion.cmake \
+        filled packaging/gpubenchConfigVersion.cmake.in
 }
 
 # Folders that others use as well stay.

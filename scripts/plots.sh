@@ -12,9 +12,10 @@ plots=$scripts/../compare/plots
 folder=$1 results=$2
 shift 2
 mkdir -p "$folder"
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
+. "$scripts/ended.sh"
+work=
+clean_up() { rm -rf "$work"; }
+work=$(unbroken mktemp -d) || exit 2
 status=0 missing=
 
 # draw WHAT COMMAND...: where there is nothing of the kind, that is said. False if a

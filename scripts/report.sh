@@ -29,8 +29,8 @@ case $tool in
 *) tool=$PWD/$tool ;;
 esac
 [ -z "$baseline" ] || [ -x "$tool" ] || die "$tool: not there (make build/gpubench-compare)"
-work=$(mktemp -d) || exit 2
-temporary=$page.$$
+whole_page=$(real "$page") || die "$page: a link that leads nowhere"
+work=$(unbroken mktemp -d) || exit 2
 most_in_forest=30
 most_timelines=12
 tab=$(printf '\t')
@@ -293,5 +293,6 @@ draw_suites "$@"
 awk -v needs="$result_columns timestamp" -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
     -f "$scripts/report_machine.awk" "$@" >"$work/machine.html"
 print_rest >"$work/rest.html"
-print_page >"$temporary" || die "$page: cannot write it"
-mv "$temporary" "$page"
+temporary=$(unbroken beside "$whole_page") || die "$page: cannot write it"
+print_page >"$temporary"
+mv "$temporary" "$whole_page"

@@ -11,6 +11,7 @@
 #include "../kernels/common/cpu.h"
 #include "../kernels/common/pool.h"
 #include "../kernels/common/random.h"
+#include "../kernels/common/simd.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ static void take_dtypes(gpubench *bench, const char *list)
                 strncmp(at, kernel_dtype_name((kernel_dtype)dtype), length)))
             dtype++;
         if (dtype == KERNEL_DTYPE_COUNT) {
-            gpubench_usage_error(bench, "--dtype '%s': wants a list of f32,tf32,f16,bf16,u8", list);
+            gpubench_usage_error(bench, "--dtype '%s': wants a list of f32,tf32,f16,bf16,e4m3,u8",
+                                 list);
             return;
         }
         wanted_dtypes |= KERNEL_DTYPE_BIT(dtype);
@@ -52,6 +54,13 @@ static void take_dtypes(gpubench *bench, const char *list)
         if (!*at)
             return;
     }
+}
+
+/* Rows of other vectors than those that were asked for would be believed to be of these. */
+static void take_vectors(gpubench *bench)
+{
+    const char *refusal = simd_refusal();
+    if (refusal) gpubench_usage_error(bench, "GPUBENCH_SIMD '%s': %s", getenv("GPUBENCH_SIMD"), refusal);
 }
 
 /* Which processors, then how many threads: more than those, or than the cgroup's quota
@@ -84,7 +93,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     enum { COMMON = 4, OWN = 4 };
     gpubench_option options[COMMON + OWN] = {
         {"--shape", "LIST", shape_help, &shape_option},
-        {"--dtype", "LIST", "of f32,tf32,f16,bf16,u8 (default f32,bf16,u8)", &dtype_option},
+        {"--dtype", "LIST", "of f32,tf32,f16,bf16,e4m3,u8 (default f32,bf16,u8)", &dtype_option},
         {"--cpu", "LIST", "processors to run on, as 0,2-3 (default: all it may)", &cpu_option},
         {"--threads", "N", "of the CPU's variants (default: one a processor)", &threads_option}};
     suite s = {NULL, NULL, 0};
@@ -93,6 +102,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     gpubench_trace(s.bench);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     take_processors(s.bench);
+    take_vectors(s.bench);
     suite_measure_peaks(s.bench);
     if (!gpubench_is_cuda(s.bench))
         gpubench_note(s.bench, "measuring the CPU (%s)",
@@ -520,6 +530,7 @@ static double tolerance_of(kernel_dtype dtype)
     case KERNEL_TF32: return 1e-3;
     case KERNEL_F16: return 1e-3;
     case KERNEL_BF16: return 6e-3;
+    case KERNEL_E4M3: return 0.0361; /* 2^-3 / sqrt(12): suite.h */
     case KERNEL_U8: break; /* bytes are exact */
     }
     return 0;
@@ -572,6 +583,14 @@ static int64_t find_nan16(const uint16_t *halves, uint16_t infinity, int64_t cou
     return i;
 }
 
+static int64_t find_nan8(const uint8_t *bytes, int64_t count)
+{
+    int64_t i = 0;
+    while (i < count && (bytes[i] & 0x7f) != 0x7f)
+        i++;
+    return i;
+}
+
 static int64_t find_nan(const void *raw, kernel_dtype dtype, int64_t count)
 {
     switch (dtype) {
@@ -579,6 +598,7 @@ static int64_t find_nan(const void *raw, kernel_dtype dtype, int64_t count)
     case KERNEL_TF32: return find_nan32(raw, count);
     case KERNEL_F16: return find_nan16(raw, 0x7c00, count);
     case KERNEL_BF16: return find_nan16(raw, 0x7f80, count);
+    case KERNEL_E4M3: return find_nan8(raw, count);
     case KERNEL_U8: break; /* suite_check_written refuses it */
     }
     return 0;

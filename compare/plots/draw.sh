@@ -5,10 +5,10 @@
 export LC_ALL=C
 reader=$plots/../csv.awk
 numbers=$plots/../numbers.awk
+. "$plots/../../scripts/ended.sh"
 work=
 temporary=
-trap 'rm -rf "$work" "$temporary"' EXIT
-trap 'exit 2' HUP INT TERM
+clean_up() { rm -rf "$work" "$temporary"; }
 
 die() {
     echo "$(basename "$0"): $*" >&2
@@ -44,7 +44,7 @@ read_options() {
 start() { # start STEM FILE...
     [ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
     command -v gnuplot >/dev/null || die "needs gnuplot, and there is none (make deps)"
-    work=$(mktemp -d) || exit 2
+    work=$(unbroken mktemp -d) || exit 2
     stem=$1
     [ -d "$(dirname "$stem")" ] || die "$stem: no such folder"
     shift
@@ -97,9 +97,11 @@ draw() {
 }
 
 publish() { # publish FILE TARGET TITLE
-    temporary=$2.$$
+    target=$(real "$2") || die "$2: a link that leads nowhere"
+    temporary=$(unbroken beside "$target") || die "$2: cannot write it"
     case $2 in
     *.svg) awk -v prefix="$(basename "$2" .svg)" -v title="$3" -f "$plots/theme.awk" "$1" >"$temporary" ;;
     *) cp "$1" "$temporary" ;;
-    esac && mv "$temporary" "$2" || die "$2: cannot write it"
+    esac && mv "$temporary" "$target" || die "$2: cannot write it"
+    temporary=
 }

@@ -486,6 +486,7 @@ int run(const void *args, void *workspace, bool is_atomic, kernel_stream stream)
     case KERNEL_BF16: return run_type<__nv_bfloat16>(b.shape, a, stream);
     case KERNEL_F32:
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -136,6 +136,7 @@ int attention_backward_naive_run(const void *args, void *workspace, void *, kern
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
     case KERNEL_BF16: return run_naive<__nv_bfloat16>(a, scores, stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;
@@ -163,6 +164,7 @@ int attention_backward_cublas_run(const void *args, void *workspace, void *state
         return run_cublas(a, scores, scores, scores + matrix_elements(a.shape), handle, stream);
     case KERNEL_F16: return run_cublas_half<__half>(a, scores, handle, stream);
     case KERNEL_BF16: return run_cublas_half<__nv_bfloat16>(a, scores, handle, stream);
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

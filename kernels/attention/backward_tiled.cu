@@ -347,6 +347,7 @@ int attention_backward_tiled_run(const void *args, void *workspace, void *, kern
     case KERNEL_F16: return launch_dim<__half>(a, stream);
     case KERNEL_BF16: return launch_dim<__nv_bfloat16>(a, stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -832,6 +832,7 @@ int attention_backward_wgmma_run(const void *args, void *workspace, void *, kern
     case KERNEL_BF16: return launch_type<__nv_bfloat16>(a, workspace, stream);
     case KERNEL_F32:
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -292,6 +292,7 @@ int launch_for(const attention_forward_args &args, kernel_stream stream)
     case KERNEL_BF16: return launch_for_head_dim<Launch, __nv_bfloat16>(args, stream);
     case KERNEL_F32:
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -111,6 +111,7 @@ int attention_naive_run(const void *args, void *workspace, void *, kernel_stream
     case KERNEL_F16: return run_naive<__half>(a, scores, stream);
     case KERNEL_BF16: return run_naive<__nv_bfloat16>(a, scores, stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;
@@ -149,6 +150,7 @@ int attention_cublas_run(const void *args, void *workspace, void *state, kernel_
     case KERNEL_F16: return run_cublas(a, scores, static_cast<__half *>(behind), handle, stream);
     case KERNEL_BF16:
         return run_cublas(a, scores, static_cast<__nv_bfloat16 *>(behind), handle, stream);
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

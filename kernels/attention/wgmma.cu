@@ -701,6 +701,7 @@ int attention_wgmma_run(const void *args, void *, void *state, kernel_stream str
     case KERNEL_BF16: return launch_shape<__nv_bfloat16>(a, state, stream);
     case KERNEL_F32:
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

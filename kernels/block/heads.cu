@@ -104,6 +104,7 @@ int block_move_heads(const part_heads &b, kernel_stream stream)
     case KERNEL_F16: return choose_lanes<__half>(b, stream);
     case KERNEL_BF16: return choose_lanes<__nv_bfloat16>(b, stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

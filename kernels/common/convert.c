@@ -2,7 +2,8 @@
  * convert.c - f32 to and from the storage dtypes, by bit operations.
  *
  * Layouts: IEEE 754-2008, section 3.4 (binary16: 5 bits of exponent with bias
- * 15, 10 of fraction); bf16 is the upper half of binary32.
+ * 15, 10 of fraction); bf16 is the upper half of binary32; e4m3: Micikevicius and
+ * others, "FP8 formats for deep learning", 2022, table 1.
  */
 #include "convert.h"
 
@@ -42,6 +43,27 @@ uint16_t kernel_f16_from_f32(float value)
     return (uint16_t)(sign | half);
 }
 
+uint8_t kernel_e4m3_from_f32(float value)
+{
+    uint32_t bits = bits_from_float(value);
+    uint32_t sign = bits >> 24 & 0x80u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    uint32_t byte;
+    if (magnitude > 0x7f800000u) {
+        byte = 0x7fu;
+    } else if (magnitude >= 0x43e00000u) { /* 448: the largest */
+        byte = 0x7eu;
+    } else if (magnitude >= 0x3c800000u) { /* 2^-6: the smallest normal */
+        byte = shift_right_to_even(magnitude, 20) - ((127 - 7) << 3);
+    } else if (magnitude >= 0x3a800000u) { /* 2^-10: half of the smallest subnormal */
+        uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
+        byte = shift_right_to_even(significand, 141 - (magnitude >> 23));
+    } else {
+        byte = 0;
+    }
+    return (uint8_t)(sign | byte);
+}
+
 static uint8_t u8_from_f32(float value)
 {
     if (!(value > 0.0f)) return 0; /* NaN too */
@@ -63,6 +85,9 @@ void kernel_to_f32(const void *src, kernel_dtype dtype, int64_t count, float *ds
     case KERNEL_F16:
         for (int64_t i = 0; i < count; i++) dst[i] = kernel_f16_to_f32(halves[i]);
         break;
+    case KERNEL_E4M3:
+        for (int64_t i = 0; i < count; i++) dst[i] = kernel_e4m3_to_f32(bytes[i]);
+        break;
     case KERNEL_U8:
         for (int64_t i = 0; i < count; i++) dst[i] = (float)bytes[i];
         break;
@@ -83,6 +108,9 @@ void kernel_from_f32(const float *src, kernel_dtype dtype, int64_t count, void *
         break;
     case KERNEL_F16:
         for (int64_t i = 0; i < count; i++) halves[i] = kernel_f16_from_f32(src[i]);
+        break;
+    case KERNEL_E4M3:
+        for (int64_t i = 0; i < count; i++) bytes[i] = kernel_e4m3_from_f32(src[i]);
         break;
     case KERNEL_U8:
         for (int64_t i = 0; i < count; i++) bytes[i] = u8_from_f32(src[i]);

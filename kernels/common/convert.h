@@ -55,6 +55,26 @@ static inline float kernel_f16_to_f32(uint16_t half)
  * 65520 and more become infinity, a NaN stays a (quiet) NaN of its sign. */
 uint16_t kernel_f16_from_f32(float value);
 
+/* f32 from one e4m3 (4 bits of exponent with bias 7, 3 of fraction; no infinity, and of
+ * each sign one NaN), exactly: as f16's, by an exponent biased by 120 more. */
+static inline float kernel_e4m3_to_f32(uint8_t byte)
+{
+    const float two_to_120 = 1329227995784915872903807060280344576.0f;
+    uint32_t magnitude = (uint32_t)(byte & 0x7fu) << 20, bits;
+    float value;
+    memcpy(&value, &magnitude, sizeof value);
+    value *= two_to_120;
+    memcpy(&bits, &value, sizeof bits);
+    if ((byte & 0x7fu) == 0x7fu) bits = 0x7fc00000u;
+    bits |= (uint32_t)(byte & 0x80u) << 24;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* e4m3 from f32, to nearest even: subnormals are kept, what is beyond 448 or infinite
+ * becomes 448, as quantizing wants it, a NaN stays a NaN of its sign. */
+uint8_t kernel_e4m3_from_f32(float value);
+
 /* dst[i] = src[i] for count elements of dtype. u8 gives 0 to 255; tf32 is
  * stored as f32. src and dst do not overlap. */
 void kernel_to_f32(const void *src, kernel_dtype dtype, int64_t count, float *dst);

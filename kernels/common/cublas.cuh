@@ -27,6 +27,7 @@ inline cublas_types cublas_types_of(kernel_dtype dtype)
     case KERNEL_TF32: return {CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
     case KERNEL_F16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
     case KERNEL_BF16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+    case KERNEL_E4M3: return {CUDA_R_8F_E4M3, CUBLAS_COMPUTE_32F};
     case KERNEL_U8: break;
     }
     return {CUDA_R_8U, CUBLAS_COMPUTE_32F}; /* which cuBLAS refuses */

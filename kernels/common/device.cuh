@@ -50,6 +50,9 @@ inline const char *device_products_unsupported(kernel_dtype dtype)
         return device_compute_capability() < 80
                    ? "bf16 and tf32 products need compute capability 8.0"
                    : nullptr;
+    case KERNEL_E4M3:
+        return device_compute_capability() < 89 ? "e4m3 products need compute capability 8.9"
+                                                : nullptr;
     case KERNEL_F32:
     case KERNEL_F16:
     case KERNEL_U8: break;

@@ -16,6 +16,7 @@ static inline int element_takes(kernel_dtype dtype)
     case KERNEL_F16:
     case KERNEL_BF16: return 1;
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return 0;
@@ -53,6 +54,7 @@ static inline int element_is_f32(kernel_dtype dtype)
     case KERNEL_TF32: return 1;
     case KERNEL_F16:
     case KERNEL_BF16:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return 0;

@@ -29,9 +29,15 @@ static dtype_row find_dtype(kernel_dtype dtype)
     case KERNEL_TF32: return (dtype_row){"tf32", 4};
     case KERNEL_F16: return (dtype_row){"f16", 2};
     case KERNEL_BF16: return (dtype_row){"bf16", 2};
+    case KERNEL_E4M3: return (dtype_row){"e4m3", 1};
     case KERNEL_U8: return (dtype_row){"u8", 1};
     }
     return (dtype_row){"unknown", 0};
+}
+
+kernel_dtype kernel_result_dtype(kernel_dtype dtype)
+{
+    return dtype == KERNEL_E4M3 ? KERNEL_BF16 : dtype;
 }
 
 size_t kernel_dtype_bytes(kernel_dtype dtype)

@@ -21,12 +21,15 @@ extern "C" {
 #endif
 
 /* How an element is stored and, for products, which arithmetic is used:
- * tf32 is stored as f32 and multiplied with the tensor cores' tf32 mode. */
+ * tf32 is stored as f32 and multiplied with the tensor cores' tf32 mode. e4m3 is
+ * what a product's operands are, with scales; what else belongs to the operation
+ * is bf16, and the operation's header says which. */
 typedef enum kernel_dtype {
     KERNEL_F32,
     KERNEL_TF32,
     KERNEL_F16,
     KERNEL_BF16,
+    KERNEL_E4M3,
     KERNEL_U8
 } kernel_dtype;
 
@@ -80,10 +83,13 @@ typedef struct kernel_table {
 /* The row of that name, wherever in the table it is; NULL if there is none. */
 const kernel_variant *kernel_find(const kernel_table *table, const char *name);
 
-/* Bytes of one stored element: f32 and tf32 4, f16 and bf16 2, u8 1. */
+/* What a product of the dtype gives and adds to: bf16 for e4m3, else the dtype itself. */
+kernel_dtype kernel_result_dtype(kernel_dtype dtype);
+
+/* Bytes of one stored element: f32 and tf32 4, f16 and bf16 2, e4m3 and u8 1. */
 size_t kernel_dtype_bytes(kernel_dtype dtype);
 
-/* "f32", "tf32", "f16", "bf16", "u8": the words of the CSV's dtype column. */
+/* "f32", "tf32", "f16", "bf16", "e4m3", "u8": the words of the CSV's dtype column. */
 const char *kernel_dtype_name(kernel_dtype dtype);
 
 /* A name and meaning for any code that run or prepare returned, CUDA's own

@@ -9,6 +9,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 #include <curand.h>
 
@@ -50,6 +51,7 @@ int close_fill(fill *f, int error)
 
 __device__ void store(float value, __half *dst) { *dst = __float2half_rn(value); }
 __device__ void store(float value, __nv_bfloat16 *dst) { *dst = __float2bfloat16_rn(value); }
+__device__ void store(float value, __nv_fp8_e4m3 *dst) { *dst = __nv_fp8_e4m3(value); }
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) convert_kernel(const float *src, int64_t count, T *dst)
@@ -73,6 +75,8 @@ int copy_out(const fill &f, kernel_dtype dtype, int64_t count, void *dst)
     case KERNEL_F16: return convert<__half>(static_cast<float *>(f.chunk), count, dst, f.stream);
     case KERNEL_BF16:
         return convert<__nv_bfloat16>(static_cast<float *>(f.chunk), count, dst, f.stream);
+    case KERNEL_E4M3:
+        return convert<__nv_fp8_e4m3>(static_cast<float *>(f.chunk), count, dst, f.stream);
     case KERNEL_F32:
     case KERNEL_TF32:
     case KERNEL_U8:

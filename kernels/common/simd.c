@@ -59,6 +59,27 @@ const simd_functions *simd(void)
     return chosen;
 }
 
+/* The families that are there, as "sse2, avx2". */
+static void list_families(char *text, size_t capacity)
+{
+    size_t used = 0;
+    for (int i = 0; i < SIMD_FAMILIES && used < capacity; i++)
+        if (simd_family(i))
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "",
+                                     simd_family(i)->name);
+}
+
+const char *simd_refusal(void)
+{
+    static char text[80];
+    char names[40] = "";
+    const char *wanted = getenv("GPUBENCH_SIMD");
+    if (!wanted || !*wanted || !strcmp(wanted, simd()->name)) return NULL;
+    list_families(names, sizeof names);
+    snprintf(text, sizeof text, "wants one of %s, which this processor has", names);
+    return text;
+}
+
 static uint64_t most_cached;
 
 static void ask_for_cache(void)

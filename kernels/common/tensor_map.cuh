@@ -40,6 +40,7 @@ inline bool tensor_map_type(kernel_dtype dtype, CUtensorMapDataType *type)
     case KERNEL_BF16: *type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16; return true;
     case KERNEL_F32:
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return false;

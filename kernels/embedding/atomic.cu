@@ -173,6 +173,7 @@ static bool sums_in_place(kernel_dtype dtype)
     case KERNEL_TF32: return true;
     case KERNEL_F16:
     case KERNEL_BF16:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return false;
@@ -196,6 +197,7 @@ int embedding_atomic_run(const void *args, void *workspace, void *, kernel_strea
     case KERNEL_F16: return run_half<__half>(a, static_cast<float *>(workspace), stream);
     case KERNEL_BF16: return run_half<__nv_bfloat16>(a, static_cast<float *>(workspace), stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

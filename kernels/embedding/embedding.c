@@ -192,6 +192,7 @@ static void forward_row(const embedding_forward_args *a, int64_t i)
     case KERNEL_TF32: sum_rows_f32(s->columns, token, position, out); break;
     case KERNEL_F16: sum_rows_f16(s->columns, token, position, out); break;
     case KERNEL_BF16: sum_rows_bf16(s->columns, token, position, out); break;
+    case KERNEL_E4M3:
     case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }
@@ -232,6 +233,7 @@ static void add_row(const embedding_backward_args *a, int64_t row, float *sums)
     case KERNEL_TF32: add_row_f32(a->shape.columns, src, sums); break;
     case KERNEL_F16: add_row_f16(a->shape.columns, src, sums); break;
     case KERNEL_BF16: add_row_bf16(a->shape.columns, src, sums); break;
+    case KERNEL_E4M3:
     case KERNEL_U8: break; /* embedding_check refuses them */
     }
 }

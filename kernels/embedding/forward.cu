@@ -152,6 +152,7 @@ template <typename Variant> int run(const void *args, kernel_stream stream)
     case KERNEL_F16: return Variant::launch(typed<__half>(a), stream);
     case KERNEL_BF16: return Variant::launch(typed<__nv_bfloat16>(a), stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -449,6 +449,7 @@ int embedding_sorted_run(const void *args, void *workspace, void *, kernel_strea
     case KERNEL_F16: return run<__half>(a, workspace, stream);
     case KERNEL_BF16: return run<__nv_bfloat16>(a, workspace, stream);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -19,6 +19,7 @@
 #include "../common/oracle.h"
 #include "../common/element.h"
 #include "../common/simd.h"
+#include "e4m3.h"
 #include "../linear/linear.h"
 #include "../common/saturating.h"
 
@@ -62,7 +63,9 @@ static uint64_t bytes_of(const ffn_shape *s, kernel_dtype dtype, uint64_t narrow
 
 uint64_t ffn_forward_bytes(const ffn_shape *shape, kernel_dtype dtype, int keeps)
 {
-    return bytes_of(shape, dtype, 2, keeps ? 2 : 0, 2, 1);
+    uint64_t operands = bytes_of(shape, dtype, 1, 0, 2, 0);
+    return saturating_sum(operands,
+                          bytes_of(shape, kernel_result_dtype(dtype), 1, keeps ? 2 : 0, 0, 1));
 }
 
 uint64_t ffn_backward_bytes(const ffn_shape *shape, kernel_dtype dtype)
@@ -201,6 +204,8 @@ static size_t workspace_bytes_of(const ffn_shape *s)
 
 static size_t forward_workspace_bytes(const void *args)
 {
+    const ffn_forward_args *a = args;
+    if (a->dtype == KERNEL_E4M3) return size_of(ffn_e4m3_workspace_bytes(&a->shape));
     return workspace_bytes_of(&((const ffn_forward_args *)args)->shape);
 }
 
@@ -252,8 +257,10 @@ static int run_backward(const ffn_backward_args *a, void *workspace, const linea
 
 static int run_forward_naive(const void *args, void *workspace, void *state, kernel_stream stream)
 {
+    const ffn_forward_args *a = args;
     (void)state, (void)stream;
-    return run_forward(args, workspace, &linear_naive);
+    if (a->dtype == KERNEL_E4M3) return ffn_e4m3_forward_naive(a, workspace);
+    return run_forward(a, workspace, &linear_naive);
 }
 
 static int run_forward_tiled(const void *args, void *workspace, void *state, kernel_stream stream)
@@ -320,7 +327,8 @@ static const char *has_no_blas(const void *args)
 /* ---- tables --------------------------------------------------------------------- */
 
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "one dot product per result", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
+    {.name = "naive", .note = "one dot product per result",
+     .dtypes = ELEMENT_DTYPES | KERNEL_DTYPE_BIT(KERNEL_E4M3), .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_naive},
     {.name = "tiled", .note = "packed panels, register blocks", .dtypes = ELEMENT_DTYPES, .deterministic = 1,
      .workspace_bytes = forward_workspace_bytes, .run = run_forward_tiled},

@@ -24,15 +24,29 @@ typedef struct ffn_shape {
     int64_t tokens, width, hidden; /* each at least 1; hidden is 4 * width in GPT-2 */
 } ffn_shape;
 
+/* What an element of e4m3 stands for: itself times its tensor's factor. hidden is
+ * multiplied by per_hidden, 1 / hidden, and rounded to e4m3 (to nearest even, what is
+ * beyond 448 to 448). */
+typedef struct ffn_scales {
+    float x, w1, hidden, per_hidden, w2;
+} ffn_scales;
+
 /* All of dtype; device memory is aligned to 16 bytes. pre and hidden are what a
  * backward pass needs: both NULL (inference: neither is kept) or both
- * [tokens, hidden], outputs. */
+ * [tokens, hidden], outputs.
+ *
+ * e4m3: x, w1, w2 and what the second product takes of hidden are e4m3; b1, b2 and y are
+ * bf16. The factors, in the variants' memory, are known before the pass, as delayed scaling
+ * knows them from the passes before: the largest of hidden is not looked for. Rounding
+ * hidden belongs to the pass; x comes rounded, as a norm in front of it can write it. Nothing
+ * is kept: pre and hidden are NULL. */
 typedef struct ffn_forward_args {
     ffn_shape shape;
     kernel_dtype dtype;
     const void *x, *w1, *b1, *w2, *b2;
     void *y;
     void *pre, *hidden;
+    const ffn_scales *scales; /* of e4m3, else NULL */
 } ffn_forward_args;
 
 /* pre and hidden as the forward pass left them; dy [tokens, width] is the
@@ -54,7 +68,7 @@ uint64_t ffn_forward_flops(const ffn_shape *shape);
 uint64_t ffn_backward_flops(const ffn_shape *shape);
 
 /* Compulsory traffic, each operand once. Forward: x, the parameters and y, and
- * if `keeps`, pre and hidden. Backward: x, dy, pre, hidden, the two weights and
+ * if `keeps`, pre and hidden; without e4m3's five scales. Backward: x, dy, pre, hidden, the two weights and
  * the five gradients. UINT64_MAX and 0 as above. */
 uint64_t ffn_forward_bytes(const ffn_shape *shape, kernel_dtype dtype, int keeps);
 uint64_t ffn_backward_bytes(const ffn_shape *shape, kernel_dtype dtype);
@@ -96,7 +110,7 @@ void ffn_backward_reference_bias(const ffn_shape *shape, const float *dy, double
 
 /* The variants. run returns KERNEL_ERROR_ARGUMENT for a dtype that its row
  * does not list, for a dimension that is not positive and for one of pre and
- * hidden without the other. A CUDA variant's state belongs to the shape, the
+ * hidden without the other, or of e4m3 either or no scales. A CUDA variant's state belongs to the shape, the
  * dtype and the NULLs that it was prepared with. Workspaces are aligned to 16
  * bytes. */
 extern const kernel_table ffn_forward_cpu;

@@ -320,6 +320,7 @@ int choose(kernel_dtype dtype, int64_t rows, int64_t width, const Function &func
     case KERNEL_TF32: return choose_lanes<float>(width, function);
     case KERNEL_F16: return choose_lanes<__half>(width, function);
     case KERNEL_BF16: return choose_lanes<__nv_bfloat16>(width, function);
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -23,6 +23,7 @@ bool has_product(kernel_dtype dtype)
     case KERNEL_TF32:
     case KERNEL_F16:
     case KERNEL_BF16: return true;
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return false;

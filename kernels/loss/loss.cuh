@@ -87,6 +87,7 @@ template <typename Run> int loss_dispatch(const void *args, Run run)
     case KERNEL_F16: return run(loss_typed<__half>(a));
     case KERNEL_BF16: return run(loss_typed<__nv_bfloat16>(a));
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

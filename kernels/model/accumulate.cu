@@ -51,6 +51,7 @@ int model_accumulate_run(const model_accumulate &a, kernel_stream stream)
     case KERNEL_TF32: return launch<float>(a, stream);
     case KERNEL_F16: return launch<__half>(a, stream);
     case KERNEL_BF16: return launch<__nv_bfloat16>(a, stream);
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

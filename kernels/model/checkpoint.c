@@ -16,6 +16,7 @@ const char *model_checkpoint_dtype(kernel_dtype dtype)
     case KERNEL_TF32: return "F32";
     case KERNEL_F16: return "F16";
     case KERNEL_BF16: return "BF16";
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return "U8";

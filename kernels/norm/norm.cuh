@@ -82,6 +82,7 @@ template <typename Args, typename Run> int norm_dispatch(const Args &args, Run r
     case KERNEL_F16: return run(norm_typed<__half>(args));
     case KERNEL_BF16: return run(norm_typed<__nv_bfloat16>(args));
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

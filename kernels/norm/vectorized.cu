@@ -485,6 +485,7 @@ size_t norm_vectorized_backward_workspace_bytes(const void *args)
     case KERNEL_F16: return partial_bytes(norm_typed<__half>(a));
     case KERNEL_BF16: return partial_bytes(norm_typed<__nv_bfloat16>(a));
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return 0;

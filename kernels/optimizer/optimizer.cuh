@@ -123,6 +123,7 @@ int optimizer_dispatch(const Args &args, More... more)
     case KERNEL_F16: return Variant::template run<__half>(args, more...);
     case KERNEL_BF16: return Variant::template run<__nv_bfloat16>(args, more...);
     case KERNEL_TF32:
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

@@ -65,6 +65,7 @@ name_list attention_names(const part_way_cuda &way, kernel_dtype dtype)
     case KERNEL_TF32: return list_of(way.attention_f32);
     case KERNEL_F16:
     case KERNEL_BF16: return list_of(way.attention_half);
+    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return {nullptr, 0};

@@ -3,6 +3,8 @@
  *   once   that use, in the first process that comes so far
  *   on     that use and all later ones, in each process
  *   lost   once, and the context is lost (of CUDA's calls only)
+ *   signal that use does what it should, in the first process that comes so far, but a
+ *          signal is there before: SIGTERM
  * FAULT_MARK names a file that is made when it happens; FAULT_USES one that is there, in which
  * the uses of each call are counted. */
 #ifndef GPUBENCH_TESTS_FAULT_H

@@ -2,7 +2,7 @@
  * first use, its second and so on, until a run passes untouched, and looks at what came of
  * it. Of a call that is used hundreds of times not each use fails: of those behind the
  * first FAULT_EACH (of the environment; else 4) as many again do, evenly spread; without
- * `all` one use of each. Prints TAP, and how many faults were injected into which call. */
+ * `all` one use of each. By FAULT_WORKERS processes at a time, else one a processor. Prints TAP, and how many faults were injected into which call. */
 #define _GNU_SOURCE
 #include "fault.h"
 #include "outcome.h"
@@ -40,7 +40,7 @@ static char folder[] = "/tmp/gpubench-faults.XXXXXX";
 static char repository[256];
 static const char *programs;
 static int tries_all;
-static long each = 4;
+static long each = 4, most_workers;
 
 /* A word of a scenario's command line: '@' stands for a file of the repository, '%' for
  * one beside the programs. */
@@ -84,6 +84,7 @@ static int try_use(size_t number, const char *kind, long use, int worker)
     prepare(&one, of->of, worker);
     snprintf(fault, sizeof fault, "%s %ld %s", of->call, use, kind);
     one.fault = fault;
+    one.is_signal = !strcmp(kind, "signal");
     trial_run(&one);
     shared->faults[number] += one.fired;
     look_at_outcome(&one, of->of, &without[of->of - scenarios], strcmp(kind, "on") != 0);
@@ -133,7 +134,7 @@ static void work(int worker)
 
 static void share_work(void)
 {
-    long workers = sysconf(_SC_NPROCESSORS_ONLN), i;
+    long workers = most_workers > 0 ? most_workers : sysconf(_SC_NPROCESSORS_ONLN), i;
     int status;
     fflush(stdout);
     for (i = 1; i < workers; i++)
@@ -164,8 +165,8 @@ static void add_units(const scenario *of)
                one.err ? one.err : "");
         shared->failures++;
     }
-    *fine = (healthy){one.rows, one.out, one.status};
-    one.out = NULL;
+    *fine = (healthy){one.rows, one.out, one.file, one.status};
+    one.out = one.file = NULL;
     for (i = 0; i < FAULT_CALLS && uses.of[i].call[0] && !one.problem[0]; i++)
         if (unit_count < MOST_UNITS) {
             units[unit_count] = (unit){.of = of, .uses = uses.of[i].most};
@@ -224,6 +225,8 @@ int main(int argc, char **argv)
     tries_all = argc > 3 && !strcmp(argv[3], "all");
     if (getenv("FAULT_EACH"))
         each = strtol(getenv("FAULT_EACH"), NULL, 10);
+    if (getenv("FAULT_WORKERS"))
+        most_workers = strtol(getenv("FAULT_WORKERS"), NULL, 10);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (plan = strtok(argv[1], " "); plan; plan = strtok(NULL, " ")) {
         faults += try_plan(plan, ++plans);

@@ -1,10 +1,10 @@
 #!/bin/sh
-# hostile.sh PROGRAM COMPARE - a program built on gpubench.h, and the compare tool, on systems
-# that refuse: a limit on the size of files, a folder that may not be written, links in the
+# hostile.sh PROGRAM COMPARE SUITE - a program built on gpubench.h, a suite, and the compare
+# tool, on systems that refuse: a limit on the size of files, a folder that may not be written, links in the
 # way, closed descriptors, no HOME, a clock that is set back, signals that somebody ignored, a
 # process that is suspended. What was there before stays. As TAP lines.
 set -u
-program=$(realpath "$1") compare=$(realpath "$2")
+program=$(realpath "$1") compare=$(realpath "$2") suite=$(realpath "$3")
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 
@@ -96,6 +96,11 @@ done
 begin
 env -u HOME -u TERM -u LANG "$program" $quick --csv rows.csv > "$log" 2>&1 && is_whole
 check $? "neither HOME nor TERM nor LANG is needed"
+
+begin
+GPUBENCH_SIMD=avx17 "$suite" $quick --csv rows.csv > "$log" 2>&1
+[ $? -eq 2 ] && grep -q "GPUBENCH_SIMD 'avx17': wants one of .*" "$log" && is_earlier
+check $? "vectors that the processor does not have are told of, and nothing is measured"
 
 begin
 (trap '' CHLD && exec "$program" $quick --runs 2 --csv rows.csv) > "$log" 2>&1 && is_whole

@@ -86,9 +86,28 @@ static void look_at_verdict(trial *one, const scenario *of, const healthy *witho
         trial_complain(one, "the earlier file is gone");
 }
 
+/* A signal leaves the earlier file or a whole one; of rows those so far. */
+static void look_at_what_is_left(trial *one, const scenario *of, const healthy *without)
+{
+    size_t i;
+    if (trial_kept_earlier(one))
+        return;
+    if (of->says_the_same && (!one->file || strcmp(one->file, without->file) != 0))
+        trial_complain(one, "neither the earlier file nor the whole one");
+    if (!of->says_the_same && one->rows.problem[0])
+        trial_complain(one, "rows.csv: %s", one->rows.problem);
+    for (i = 0; i < one->rows.count && !of->says_the_same; i++) {
+        const trial_row *row = &one->rows.rows[i];
+        if (look_at_row(one, row, find_row(&without->rows, row->key)))
+            trial_complain(one, "%s failed of a signal", row->key);
+    }
+}
+
 void look_at_outcome(trial *one, const scenario *of, const healthy *without, int is_once)
 {
-    if (of->says_the_same)
+    if (trial_was_ended(one))
+        look_at_what_is_left(one, of, without);
+    else if (of->says_the_same)
         look_at_verdict(one, of, without);
     else if (trial_kept_earlier(one) && one->status != 2)
         trial_complain(one, "exit status %d and no rows", one->status);

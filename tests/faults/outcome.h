@@ -9,7 +9,7 @@
 /* Of a scenario, without a fault. */
 typedef struct healthy {
     trial_rows rows;
-    char *out; /* standard output */
+    char *out, *file; /* standard output, and what rows.csv holds */
     int status;
 } healthy;
 

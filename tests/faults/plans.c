@@ -9,7 +9,8 @@
 static const char *const all_kinds[] = {"once", "lost", "on", NULL};
 static const char *const once[] = {"once", NULL}, *const lost[] = {"lost", NULL};
 static const char *const once_or_lost[] = {"once", "lost", NULL};
-static const char *const host_kinds[] = {"once", "on", NULL};
+static const char *const host_kinds[] = {"once", "on", "signal", NULL};
+static const char *const once_or_signal[] = {"once", "signal", NULL};
 
 #define CUDA_AS(all, plain, what, ...)                                                     \
     .plan = "cuda", .name = what, .kinds = all, .few = plain,             \
@@ -59,7 +60,7 @@ const scenario scenarios[] = {
     {TOOL(NULL, "false alarms", "--self", NEW)},
     {TOOL(NULL, "history", "--history", NEW)},
     {TOOL(NULL, "cards", "--cards", "@baselines/nvidia-h100-80gb-hbm3/loss.csv")},
-    {TOOL(once, "a verdict in a file", "--output", "rows.csv", OLD, NEW), .writes_file = 1},
+    {TOOL(once_or_signal, "a verdict in a file", "--output", "rows.csv", OLD, NEW), .writes_file = 1},
     SUITE("attention", "--shape", "b=1 h=2 t=33 d=32 causal=1", "--dtype", "f32"),
     SUITE("block", "--shape", "b=1 t=17 d=32 h=2 ff=64", "--dtype", "f32"),
     SUITE("ceilings", "--filter", "^bandwidth.read loop"),

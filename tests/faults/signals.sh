@@ -1,7 +1,8 @@
 #!/bin/sh
 # signals.sh PROGRAMS COMPARE SUITE BRIEF [COUNT] [SEED] [KIND...] - sends signals at random
 # moments to whatever writes results: a program built on gpubench.h, the suite SUITE, both
-# plain and under --runs, a race, and the scripts that record a baseline and compare with one.
+# plain and under --runs, a race, the compare tool that writes a report, and the scripts that
+# record a baseline, compare with one, install, and draw plots and the page of results.
 # After each, what is on disk is complete and true, no process goes on, nothing is left but
 # what a kill leaves, and a second start works. BRIEF is what is raced and recorded, as that
 # takes many processes; COUNT the moments of each kind, above ten of all kinds; PROGRAMS the
@@ -11,8 +12,8 @@ programs=$(realpath "$1") compare=$(realpath "$2") suite=$(realpath "$3") brief=
 count=${5:-2} seed=${6:-18}
 every=$((count > 10 ? 1 : count)) # so many moments are followed by a whole run
 shift $(($# < 6 ? $# : 6))
-kinds=${*:-program suite_runs baseline}
-[ $# -gt 0 ] || [ "$every" -gt 1 ] || kinds="$kinds program_runs suite race compare"
+kinds=${*:-program suite_runs baseline install}
+[ $# -gt 0 ] || [ "$every" -gt 1 ] || kinds="$kinds program_runs suite race compare report plots verdict"
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 root=$PWD
@@ -180,6 +181,85 @@ after_compare() {
     look_at_rest tmp '^gpubench-race\.'
 }
 again_compare() { are_rows results/toy.csv || complain "results/toy.csv is not whole after a second start"; }
+
+# ---- files that are made of others: each is the earlier one or the new one, and whole ----
+
+# prepare_made NAMES COMMAND: what the command makes in `made`, before and now, lies in `old`
+# and `new`; NAMES is what a kill may leave there.
+prepare_made() {
+    leaves=$1
+    mkdir -p made results
+    make_rows 1 > results/base.csv
+    for factor in 1.25 1.5; do
+        make_rows $factor > results/toy.csv
+        sh -c "$2" > "$log" 2>&1
+        cp -R made "made $factor"
+    done
+    mv "made 1.25" old && mv "made 1.5" new
+    echo "$2"
+}
+
+# make_rows FACTOR: rows as they were, with other times, of COPIES of each case.
+make_rows() {
+    awk -F, -v OFS=, -v factor="$1" -v copies="${copies:-1}" '
+        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; print; next }
+        { name = $column["case"]
+            for (i = column["min_us"]; i <= column["max_us"]; i++) $i *= factor
+            for (i = 1; i <= copies; i++) { $column["case"] = name (i > 1 ? i : ""); print } }' "$work/earlier.csv"
+}
+
+before_made() {
+    rm -rf made
+    if [ $((turn % 2)) -eq 0 ]; then mkdir made; else cp -R old made; fi
+}
+
+after_made() {
+    (cd made && find . -type f) > "$work/made"
+    while read -r file; do
+        cmp -s "made/$file" "new/$file" || cmp -s "made/$file" "old/$file" ||
+            { [ "$signal" = KILL ] && echo "$file" | grep -qE "$leaves"; } ||
+            complain "made/$file is neither what was there nor whole"
+    done < "$work/made"
+    known=
+    look_at_rest tmp '^tmp\.'
+}
+again_made() {
+    (cd new && find . -type f) > "$work/made"
+    [ -s "$work/made" ] || complain "nothing is made"
+    while read -r file; do
+        cmp -s "made/$file" "new/$file" || complain "made/$file differs after a second start"
+    done < "$work/made"
+}
+
+for kind in install report plots verdict; do
+    eval "before_$kind() { before_made; }
+        after_$kind() { after_made; }
+        again_$kind() { again_made; }"
+done
+
+prepare_install() {
+    mkdir build
+    cp -R "$root/packaging" "$root/scripts" .
+    cp "$root/gpubench_trace.h" .
+    cp "$compare" build/gpubench-compare
+    echo "a page" > build/gpubench-compare.1
+    ln -s results/toy.csv gpubench.h # which it copies
+    prepare_made '[.][A-Za-z0-9]{6}$' "PREFIX=\"\$PWD/made\" exec sh scripts/install.sh install 9.9"
+}
+prepare_report() {
+    prepare_made '^./page[.]html[.][A-Za-z0-9]{6}$' \
+        "COMPARE='$compare' exec sh '$root/scripts/report.sh' made/page.html results"
+}
+prepare_plots() {
+    prepare_made '[.]...[.][A-Za-z0-9]{6}$' "COMPARE='$compare' exec sh '$root/scripts/plots.sh' made results toy"
+}
+
+# Of many cases, so that writing takes a while.
+prepare_verdict() {
+    copies=2000
+    prepare_made '^./report[.].*tmp$' "exec '$compare' --all --limit 0 --format csv --output made/report.csv results/base.csv results/toy.csv"
+    copies=1
+}
 
 # ---- the moments ----
 

@@ -287,21 +287,20 @@ static void look_at_end(trial *one)
     for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (one->err && strstr(one->err, signs[i]))
             trial_complain(one, "%s", signs[i]);
-    if (one->status > 2)
+    if (one->status > 2 && !trial_was_ended(one))
         trial_complain(one, "exit status %d", one->status);
-    if (one->status != 0 && one->err && !*one->err)
+    if (one->status != 0 && !trial_was_ended(one) && one->err && !*one->err)
         trial_complain(one, "exit status %d without a word", one->status);
+}
+
+int trial_was_ended(const trial *one)
+{
+    return one->is_signal && one->status == 128 + SIGTERM;
 }
 
 int trial_kept_earlier(const trial *one)
 {
-    char path[200], *text;
-    int same;
-    in_folder(one, "out/rows.csv", path, sizeof path);
-    text = trial_read(path);
-    same = text && !strcmp(text, trial_earlier);
-    free(text);
-    return same;
+    return one->file && !strcmp(one->file, trial_earlier);
 }
 
 void trial_run(trial *one)
@@ -331,6 +330,7 @@ void trial_run(trial *one)
     in_folder(one, "stdout", path, sizeof path);
     one->out = trial_read(path);
     in_folder(one, "out/rows.csv", path, sizeof path);
+    one->file = trial_read(path);
     trial_read_rows(path, &one->rows);
     if (one->uses)
         read_uses(one);
@@ -342,5 +342,6 @@ void trial_free(trial *one)
 {
     free(one->out);
     free(one->err);
-    one->out = one->err = NULL;
+    free(one->file);
+    one->out = one->err = one->file = NULL;
 }

@@ -26,11 +26,13 @@ typedef struct trial {
     const char *arguments[TRIAL_ARGUMENTS];
     const char *fault; /* FAULT of the environment, or NULL */
     int from_cases;    /* FAULT_FROM=cases */
+    int is_signal;     /* SIGTERM instead of a call that fails */
     struct fault_uses *uses; /* NULL, or where to put what the program called */
     /* what came out */
     int status; /* exit status, or 128 + the signal */
     int fired;  /* the fault happened */
     char *out, *err; /* standard output and error, to free */
+    char *file;      /* what rows.csv holds, NULL without it; to free */
     trial_rows rows;
     char problem[700]; /* empty: nothing is wrong */
 } trial;
@@ -41,6 +43,9 @@ extern const char trial_earlier[];
 /* Executes it in a fresh folder with the earlier file, and looks at what any execution
  * has to keep to. */
 void trial_run(trial *one);
+
+/* Whether the signal ended it. */
+int trial_was_ended(const trial *one);
 
 /* Says what is wrong, unless something was before. */
 void trial_complain(trial *one, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -637,6 +637,7 @@ static void peaks_are_as_published(void **state)
         {89, "bf16", 362, 142, 2520}, {89, "tf32", 183, 142, 2520},   /* L40S */
         {90, "bf16", 989.4, 132, 1830}, {90, "f32", 66.9, 132, 1980}, /* H100 SXM */
         {120, "f16", 503.8, 188, 2617}, {120, "f32", 126, 188, 2617}, /* RTX PRO 6000 */
+        {89, "e4m3", 733, 142, 2520}, {90, "e4m3", 1978.9, 132, 1830}, /* L40S, H100 SXM */
     };
     size_t i;
     (void)state;
@@ -648,6 +649,7 @@ static void peaks_are_as_published(void **state)
     assert_true(gpb_flops_per_clock(75, "bf16") == 0);
     assert_true(gpb_flops_per_clock(75, "tf32") == 0);
     assert_true(gpb_flops_per_clock(87, "bf16") == 0);
+    assert_true(gpb_flops_per_clock(86, "e4m3") == 0);
     assert_true(gpb_flops_per_clock(103, "f16") == gpb_flops_per_clock(100, "f16"));
     assert_true(gpb_flops_per_clock(121, "f32") == 0);
     assert_true(gpb_flops_per_clock(90, "u8") == 0);

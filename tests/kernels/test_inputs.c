@@ -36,10 +36,37 @@ static void test_f16_by_hand(void **state)
     assert_true(kernel_f16_to_f32(0x0001) == 5.9604644775390625e-8f);
 }
 
-/* Every half-precision number survives the way to f32 and back. */
+/* Of 15 * 2^-1 numbers between 2^-9 and 448, the ones with names, and ties. */
+static void test_e4m3_by_hand(void **state)
+{
+    (void)state;
+    assert_int_equal(kernel_e4m3_from_f32(1.0f), 0x38);
+    assert_int_equal(kernel_e4m3_from_f32(-1.75f), 0xbe);
+    assert_int_equal(kernel_e4m3_from_f32(448.0f), 0x7e);
+    assert_int_equal(kernel_e4m3_from_f32(432.0f), 0x7e); /* tie of 416 and 448: to even, up */
+    assert_int_equal(kernel_e4m3_from_f32(1e30f), 0x7e);
+    assert_int_equal(kernel_e4m3_from_f32(-INFINITY), 0xfe);
+    assert_int_equal(kernel_e4m3_from_f32(NAN) & 0x7f, 0x7f);
+    assert_int_equal(kernel_e4m3_from_f32(1.0625f), 0x38);      /* tie: to even, down */
+    assert_int_equal(kernel_e4m3_from_f32(1.1875f), 0x3a);      /* tie: to even, up */
+    assert_int_equal(kernel_e4m3_from_f32(1.96875f), 0x40);     /* up to the next power, 2 */
+    assert_int_equal(kernel_e4m3_from_f32(0.015625f), 0x08);    /* 2^-6, the smallest normal */
+    assert_int_equal(kernel_e4m3_from_f32(0.001953125f), 0x01); /* 2^-9, the smallest */
+    assert_int_equal(kernel_e4m3_from_f32(0.0009765625f), 0x00); /* half of it: to even */
+    assert_int_equal(kernel_e4m3_from_f32(-0.0f), 0x80);
+    assert_true(kernel_e4m3_to_f32(0x7e) == 448);
+    assert_true(kernel_e4m3_to_f32(0x83) == -3 * 0.001953125f);
+    assert_true(isnan(kernel_e4m3_to_f32(0x7f)) && isnan(kernel_e4m3_to_f32(0xff)));
+}
+
+/* Every half-precision number survives the way to f32 and back, and every e4m3. */
 static void test_round_trips(void **state)
 {
     (void)state;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        float value = kernel_e4m3_to_f32((uint8_t)byte);
+        assert_true(isnan(value) || kernel_e4m3_from_f32(value) == byte);
+    }
     for (uint32_t bits = 0; bits < 65536; bits++) {
         uint16_t half = (uint16_t)bits;
         float f16 = kernel_f16_to_f32(half), bf16 = kernel_bf16_to_f32(half);
@@ -56,6 +83,9 @@ static void test_dtypes(void **state)
     assert_int_equal(kernel_dtype_bytes(KERNEL_BF16), 2);
     assert_int_equal(kernel_dtype_bytes(KERNEL_F16), 2);
     assert_int_equal(kernel_dtype_bytes(KERNEL_U8), 1);
+    assert_int_equal(kernel_dtype_bytes(KERNEL_E4M3), 1);
+    assert_int_equal(kernel_result_dtype(KERNEL_E4M3), KERNEL_BF16);
+    assert_int_equal(kernel_result_dtype(KERNEL_F16), KERNEL_F16);
     assert_string_equal(kernel_dtype_name(KERNEL_BF16), "bf16");
     assert_string_equal(kernel_error_string(KERNEL_ERROR_CUBLAS + 13), "cuBLAS status 13");
     assert_null(kernel_error_string(2)); /* CUDA's to explain */
@@ -183,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bf16_by_hand),    cmocka_unit_test(test_f16_by_hand),
+        cmocka_unit_test(test_e4m3_by_hand),
         cmocka_unit_test(test_round_trips),     cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_normal_moments),  cmocka_unit_test(test_random_is_seeded),
         cmocka_unit_test(test_memcpy_counts),   cmocka_unit_test(test_memcpy_variants),

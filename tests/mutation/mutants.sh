@@ -62,13 +62,13 @@ while read -r target _; do
     if wanted "$target" "$@"; then mutants_of "$target"; fi
 done < $here/files.txt > "$work/all"
 
-# The header's cost the most time and the kernels' formulas the least: a twelfth, a half, and
-# five twelfths of them compare's, unless files are named.
+# A quarter of the header, whose mutants cost the most time, and of compare and the kernels'
+# formulas half of the rest each, unless files are named.
 awk -v seed="$seed" -f $here/draw.awk "$work/all" | sort | cut -f 2- |
     awk -v count="$count" -v named=$# '
         { room = $1; sub(/[\/:].*/, "", room) }
         named { room = "all" }
-        BEGIN { part["all"] = 1; part["gpubench.h"] = 1 / 12; part["kernels"] = 1 / 2; part["compare"] = 5 / 12 }
+        BEGIN { part["all"] = 1; part["gpubench.h"] = 1 / 4; part["kernels"] = part["compare"] = 3 / 8 }
         count == "control" || drawn[room]++ < int(count * part[room] + 0.5)' > "$work/drawn"
 
 # What is known already stays, if neither the file nor the mutant is another one.

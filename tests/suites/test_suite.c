@@ -83,7 +83,7 @@ static const gpb_backend broken = {
 static const gpb_backend *const backends[] = {&gpb_host_backend, &device};
 
 /* More than what comes at a time, by a range that is not full. */
-static const kernel_dtype widths[] = {KERNEL_F32, KERNEL_BF16};
+static const kernel_dtype widths[] = {KERNEL_F32, KERNEL_BF16, KERNEL_E4M3};
 
 static int64_t many(kernel_dtype dtype)
 {
