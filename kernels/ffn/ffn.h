@@ -73,8 +73,8 @@ uint64_t ffn_forward_flops(const ffn_shape *shape);
 uint64_t ffn_backward_flops(const ffn_shape *shape);
 
 /* Compulsory traffic, each operand once. Forward: x, the parameters and y, and
- * if `keeps`, pre and hidden; without e4m3's five scales. Backward: x, dy, pre, hidden, the two weights and
- * the five gradients. UINT64_MAX and 0 as above. */
+ * if `keeps`, pre and hidden, without e4m3's five scales. Backward: x, dy, pre,
+ * hidden, the two weights and the five gradients. UINT64_MAX and 0 as above. */
 uint64_t ffn_forward_bytes(const ffn_shape *shape, kernel_dtype dtype, int keeps);
 uint64_t ffn_backward_bytes(const ffn_shape *shape, kernel_dtype dtype);
 
