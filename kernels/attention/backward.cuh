@@ -87,7 +87,7 @@ template <typename T, int D>
 __global__ void __launch_bounds__(ROWS_THREADS)
     rows_kernel(const __grid_constant__ backward_arguments a)
 {
-    ptx_let_next_grid_begin();
+    ptx_let_kernel_behind_start();
     int lane = threadIdx.x % ROW_LANES;
     int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.x / ROW_LANES;
     int64_t head = index / a.padded_tokens, token = index % a.padded_tokens;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(ROUND_THREADS)
     round_kernel(const __grid_constant__ backward_arguments a)
 {
 #if BUILT_FOR_MMA
-    ptx_wait_for_last_grid();
+    ptx_wait_for_kernel_before();
     int lane = threadIdx.x % 32;
     int64_t index = int64_t(blockIdx.x) * ROUND_ROWS + threadIdx.x / 32 * 16;
     unsigned head = static_cast<unsigned>(index / a.padded_tokens);
@@ -174,30 +174,6 @@ int backward_launch_round(const backward_arguments &a, int64_t heads, kernel_str
 {
     return backward_launch(round_kernel<T, D>, heads * (a.padded_tokens / ROUND_ROWS),
                            ROUND_THREADS, 0, a, stream);
-}
-
-/* From sm_90 on: a launch whose blocks come as the last blocks of the grid before it
- * go, and that waits itself, by ptx_wait_for_last_grid, before it reads what that grid
- * writes. */
-template <typename... Arguments>
-int backward_launch_early(void (*kernel)(Arguments...), int64_t blocks, int threads,
-                          int shared_bytes, kernel_stream stream, const Arguments &...arguments)
-{
-    if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(static_cast<unsigned>(threads));
-    config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
 inline int64_t backward_padded(int64_t tokens)

@@ -58,6 +58,7 @@
 
 #include "backward.cuh"
 #include "wgmma.cuh"
+#include "../common/launch.cuh"
 
 namespace {
 
@@ -207,7 +208,7 @@ struct loader {
         ptx_barrier_wait(ptx_shared_address(&s.dout_empty[stage]), queries_next.parity);
         load_tile<QUERIES, D>(m.dout, s.dout[stage], s.dout_full[stage], first_query, at.head,
                               at.batch);
-        ptx_wait_for_last_grid(); /* which made the rows' numbers; over but at the start */
+        ptx_wait_for_kernel_before(); /* which made the rows' numbers; over but at the start */
         load_rows<D>(a, s.rows[stage], s.dout_full[stage], at, first_query);
         queries_next.advance();
     }
@@ -286,7 +287,7 @@ struct loader {
         if (!is_first) store_sums(keys_next, before);
         /* Not before: what waits for the end would crowd the multiprocessors that have
          * come to it first. */
-        ptx_let_next_grid_begin();
+        ptx_let_kernel_behind_start();
         ptx_store_box_wait_read();
     }
 };
@@ -767,8 +768,11 @@ int launch_keys(const attention_backward_args &args, const arguments &a, unsigne
     maps m;
     int code = encode_maps<D>(args, &m);
     if (code != KERNEL_OK) return code;
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
     unsigned blocks = std::min(a.cut.whole_blocks + a.cut.parts, multiprocessors);
-    return backward_launch_early(kernel, blocks, THREADS, shared_bytes, stream, a, m);
+    return launch_early(kernel, dim3(blocks), THREADS, shared_bytes, stream, a, m);
 }
 
 template <typename T, int D>
@@ -781,9 +785,10 @@ int launch_dim(const attention_backward_args &args, const arguments &a, unsigned
         code = args.shape.causal ? launch_keys<T, D, true>(args, a, multiprocessors, stream)
                                  : launch_keys<T, D, false>(args, a, multiprocessors, stream);
     if (code != KERNEL_OK) return code;
-    return backward_launch_early(round_kernel<T, D>, a.all_heads * (a.padded_tokens / ROUND_ROWS),
-                                 ROUND_THREADS, 0, stream,
-                                 static_cast<const backward_arguments &>(a));
+    int64_t blocks = a.all_heads * (a.padded_tokens / ROUND_ROWS);
+    if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
+    return launch_early(round_kernel<T, D>, dim3(static_cast<unsigned>(blocks)), ROUND_THREADS, 0,
+                        stream, static_cast<const backward_arguments &>(a));
 }
 
 template <typename T>

@@ -151,30 +151,21 @@ __device__ __forceinline__ void ptx_wait_for_kernel_before()
 #endif
 }
 
-/* No instruction: a value that the compiler can neither derive nor, inside a
- * loop, compute before it. */
-__device__ __forceinline__ uint32_t ptx_opaque(uint32_t value)
-{
-    asm volatile("" : "+r"(value));
-    return value;
-}
-
-/* griddepcontrol.launch_dependents: as far as this block is concerned, the next
- * grid of the stream may begin, if it was launched to begin early. */
-__device__ __forceinline__ void ptx_let_next_grid_begin()
+/* griddepcontrol.launch_dependents: as far as this block is concerned, the kernel behind
+ * may start, if it was launched early. Without it that is so when the block has ended. */
+__device__ __forceinline__ void ptx_let_kernel_behind_start()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/* griddepcontrol.wait: until the grid before has ended, and what it wrote is visible.
- * Returns at once in a grid that did not begin early. */
-__device__ __forceinline__ void ptx_wait_for_last_grid()
+/* No instruction: a value that the compiler can neither derive nor, inside a
+ * loop, compute before it. */
+__device__ __forceinline__ uint32_t ptx_opaque(uint32_t value)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    asm volatile("" : "+r"(value));
+    return value;
 }
 
 /* ---- sm_90a: barriers in shared memory, the copy engine, wgmma ---------------- */
