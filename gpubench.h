@@ -301,8 +301,8 @@ int gpubench_check(gpubench *bench, double error, double tolerance);
 
 /* ---- less to write: what setups and verifies do again and again ----
  *
- * dtype is "f64", "f32", "tf32" (stored as f32), "f16" or "bf16"; any other is
- * refused by name, and gpubench_close returns 2. */
+ * dtype is "f64", "f32", "tf32" (stored as f32), "f16", "bf16" or "e4m3" (8 bits, 4 of them
+ * exponent); any other is refused by name, and gpubench_close returns 2. */
 
 /* What a setup may return at its end: GPUBENCH_OK, or GPUBENCH_OOM if one of its
  * allocations gave NULL. */
@@ -324,8 +324,9 @@ int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count
 /* Holds count elements of output against reference, both in memory of any kind:
  * gpubench_check of norm(output - reference) / norm(reference); where the
  * reference is 0 all through, the output must be. tolerance may be
- * GPUBENCH_OF_DTYPE: f64 1e-12, f32 1e-5, tf32 and f16 1e-3, bf16 6e-3, by the
- * coarser of the two. An element that is infinite or NaN, as one is that was not
+ * GPUBENCH_OF_DTYPE: f64 1e-12, f32 1e-5, tf32 and f16 1e-3, bf16 6e-3, e4m3 3.61e-2
+ * (one rounding: 2^-3 / sqrt(12), the root mean square over the spacing of its numbers), by
+ * the coarser of the two. An element that is infinite or NaN, as one is that was not
  * written, never passes, nor does a comparison of nothing. The reason names the
  * element that is farthest off. GPUBENCH_OK, GPUBENCH_MISMATCH or a cudaError_t. */
 #define GPUBENCH_OF_DTYPE (-1.0)
@@ -2426,7 +2427,8 @@ typedef struct gpb_dtype {
 } gpb_dtype;
 
 static const gpb_dtype gpb_dtypes[] = {
-    {"f64", 8, 1e-12}, {"f32", 4, 1e-5}, {"tf32", 4, 1e-3}, {"f16", 2, 1e-3}, {"bf16", 2, 6e-3}};
+    {"f64", 8, 1e-12}, {"f32", 4, 1e-5},  {"tf32", 4, 1e-3},
+    {"f16", 2, 1e-3},  {"bf16", 2, 6e-3}, {"e4m3", 1, 3.61e-2}};
 
 static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
 {
@@ -2434,7 +2436,8 @@ static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
     for (i = 0; i < GPB_COUNT_OF(gpb_dtypes); i++)
         if (!strcmp(gpb_dtypes[i].name, name ? name : ""))
             return &gpb_dtypes[i];
-    gpubench_usage_error(bench, "dtype '%s': wants f64, f32, tf32, f16 or bf16", name ? name : "");
+    gpubench_usage_error(bench, "dtype '%s': wants f64, f32, tf32, f16, bf16 or e4m3",
+                         name ? name : "");
     return NULL;
 }
 
@@ -2490,12 +2493,37 @@ static double gpb_double_of_f16(uint16_t half)
     return gpb_float_of_bits(sign | exponent << 23 | fraction << 13);
 }
 
+/* Of numbers that gpb_random_element gives, as above. */
+static uint8_t gpb_e4m3_of_float(float value)
+{
+    uint32_t bits = gpb_bits_of_float(value), sign = bits >> 24 & 0x80u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude < 0x3c800000u) { /* 2^-6: below, steps of 2^-9, as floats from 2^14 on have */
+        float absolute = value < 0 ? -value : value;
+        return (uint8_t)(sign | (gpb_bits_of_float(absolute + 16384.0f) - 0x46800000u));
+    }
+    return (uint8_t)(sign | (gpb_round_bits(magnitude, 20) - (120u << 3)));
+}
+
+/* No infinity, and of each sign one NaN. */
+static double gpb_double_of_e4m3(uint8_t byte)
+{
+    uint32_t sign = (uint32_t)(byte & 0x80u) << 24, exponent = byte >> 3 & 15u;
+    uint32_t fraction = byte & 7u;
+    if (exponent == 0)
+        return (sign ? -1.0 : 1.0) * fraction / 512;
+    exponent = (byte & 0x7fu) == 0x7fu ? 255 : exponent + 120;
+    return gpb_float_of_bits(sign | exponent << 23 | fraction << 20);
+}
+
 static void gpb_store(void *elements, const gpb_dtype *dtype, size_t i, float value)
 {
     if (dtype->bytes == 8)
         ((double *)elements)[i] = (double)value;
     else if (dtype->bytes == 4)
         ((float *)elements)[i] = value;
+    else if (dtype->bytes == 1)
+        ((uint8_t *)elements)[i] = gpb_e4m3_of_float(value);
     else if (dtype->name[0] == 'f')
         ((uint16_t *)elements)[i] = gpb_f16_of_float(value);
     else
@@ -2508,6 +2536,8 @@ static double gpb_load(const void *elements, const gpb_dtype *dtype, size_t i)
         return ((const double *)elements)[i];
     if (dtype->bytes == 4)
         return (double)((const float *)elements)[i];
+    if (dtype->bytes == 1)
+        return gpb_double_of_e4m3(((const uint8_t *)elements)[i]);
     if (dtype->name[0] == 'f')
         return gpb_double_of_f16(((const uint16_t *)elements)[i]);
     return gpb_float_of_bits((uint32_t)((const uint16_t *)elements)[i] << 16);
