@@ -186,7 +186,10 @@ peers-cpu:   ## the CPU's variants beside PyTorch's and numpy's, in turn (THREAD
 	@$(MAKE) --no-print-directory BACKEND=cpu compile-all
 	compare/peers-cpu.sh build/cpu results/peers-cpu $(THREADS)
 
-.PHONY: peers-baseline study-attention steps-model peers-cpu
+precise:   ## how many of the rows in results/ reached their precision
+	awk -f compare/csv.awk -f scripts/precise.awk $(wildcard $(SUITES:%=results/%.csv))
+
+.PHONY: peers-baseline study-attention steps-model peers-cpu precise
 peers-baseline: $(COMPARE)   ## append what make peers-model measured to baselines/
 	sh scripts/peers-baseline.sh results/peers
 

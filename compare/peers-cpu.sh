@@ -41,10 +41,10 @@ shapes_of() {
         done ;;
     block) echo 'b=1 t=512 d=768 h=12 ff=3072' ;;
     ceilings) echo 'words=33554432 m=512 n=3072 k=768' ;;
-    embedding) echo 'n=8192 v=10000 c=768 t=128 zipf=0' ;;
+    embedding) echo 'n=32768 v=10000 c=768 t=1024 zipf=0' ;;
     ffn) echo 'n=512 d=768 ff=3072' ;;
-    loss) echo 'n=256 v=50257' ;;
-    norm) echo 'n=8192 c=768' ;;
+    loss) echo 'n=512 v=50257' ;;
+    norm) echo 'n=32768 c=768' ;;
     optimizer) echo 'd=512 ff=2048 l=2 v=5000 t=128' ;;
     *) echo "peers-cpu.sh: there is no suite '$1' with peers" >&2; return 1 ;;
     esac

@@ -278,7 +278,7 @@ TIMED_TESTS = $(filter-out $(FORMULA_TESTS),$(TEST_PROGRAMS)) $(FAST_PROGRAMS) \
   "tests/suites/test_ranks_nccl.sh $(TESTS)/collective_cuda $(SCALING_CUDA)" \
   "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
   tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh tests/scripts/test_examples.sh \
-  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
+  "tests/suites/test_cpu_rows.sh $(BUILD)/norm" "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
   "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer"
 
 UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAULT_TESTS) \
