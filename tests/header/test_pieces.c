@@ -480,6 +480,7 @@ static void each_option_sets_its_own(void **state)
     assert_string_equal(s->campaign, "monday");
     assert_string_equal(s->sort, "queued");
     assert_int_equal(s->modes, GPUBENCH_HOT);
+    assert_string_equal(s->mode, "hot");
     close_fine(bench);
 }
 
@@ -621,6 +622,30 @@ static void the_queue_keeps_texts_of_its_own(void **state)
     gpubench_close(bench);
 }
 
+/* The names of axes are kept for a message, as many as there is room for. */
+static void names_of_axes_without_end(void **state)
+{
+    char names[3][121];
+    gpubench_axis axes[3];
+    gpubench_case one = gpubench_case_init("one", nothing, NULL);
+    gpubench *bench = OPEN("--list");
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        memset(names[i], 'a' + (int)i, 120);
+        names[i][120] = '\0';
+        axes[i].name = names[i];
+        axes[i].values = "1";
+    }
+    gpubench_sweep(bench, &one, 1, axes, 3);
+    gpubench_sweep(bench, &one, 1, axes, 1);
+    assert_int_equal(strlen(bench->axis_names), 2 * 121);
+    assert_non_null(strstr(bench->axis_names, names[0]));
+    assert_non_null(strstr(bench->axis_names, names[1]));
+    assert_int_equal(bench->item_count, 2);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
 /* Samples gather beside their file, and not behind what another process of that number left. */
 static void samples_begin_anew(void **state)
 {
@@ -675,6 +700,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(contradictions_and_campaigns),
         cmocka_unit_test(cases_that_cannot_be),
         cmocka_unit_test(the_queue_keeps_texts_of_its_own),
+        cmocka_unit_test(names_of_axes_without_end),
         cmocka_unit_test(samples_begin_anew),
     };
     support_start(argv[0]);
