@@ -144,6 +144,26 @@ static void samples_at_the_median_have_no_sign(void **state)
     assert_true(gpubench_dependence(samples, 64) < 32.0 / 7 + 1e-9);
 }
 
+/* 100 samples that count as 100 / 16: 0.98 * 10 * 4 - 0.5 ranks on each side of the middle are
+ * 38.7 of 50, and eleven are outside. Where they count as next to none all are inside. */
+static void ranks_of_samples_that_depend(void **state)
+{
+    size_t low, high;
+    (void)state;
+    gpb_dependent_ranks(100, 16, &low, &high);
+    assert_int_equal(low, 10);
+    assert_int_equal(high, 89);
+    gpb_dependent_ranks(100, 400, &low, &high);
+    assert_int_equal(low, 0);
+    assert_int_equal(high, 99);
+    gpb_dependent_ranks(20, 2, &low, &high); /* 0.98 * 6.3246 - 0.5 = 5.698 of 10 */
+    assert_int_equal(low, 3);
+    assert_int_equal(high, 16);
+    gpb_dependent_ranks(1, 1, &low, &high);
+    assert_int_equal(low, 0);
+    assert_int_equal(high, 0);
+}
+
 static double fill_steps(double *samples, size_t count, double last)
 {
     size_t i;
@@ -683,6 +703,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_copy_is_another_text),
         cmocka_unit_test(from_64_samples_on_dependence_is_known),
         cmocka_unit_test(samples_at_the_median_have_no_sign),
+        cmocka_unit_test(ranks_of_samples_that_depend),
         cmocka_unit_test(a_drift_needs_thirty_samples_and_one_per_cent),
         cmocka_unit_test(a_drift_is_held_against_each_fifth_s_own_noise),
         cmocka_unit_test(any_text_comes_back_from_a_row),
