@@ -143,7 +143,7 @@ all: $(SUITE_PROGRAMS) build/gpubench-compare   ## build the suites and the comp
 JOBS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 COMPILE = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
   BACKEND=$(BACKEND)
-ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model study-% steps-%,$(MAKECMDGOALS)),)
+ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kernels-% fleet-% baseline-% compare-% race-% peers-model peers-cpu study-% steps-%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -180,7 +180,16 @@ memory-model: compile-model   ## a training step's memory, computed and taken at
 peers-model: compile-model   ## a training step beside PyTorch and llm.c, in turn, into results/peers
 	compare/peers-model.sh $(BUILD) results/peers $(ARGS)
 
-.PHONY: peers-baseline study-attention steps-model
+# At the cases' own shapes, which are in the script.
+THREADS ?= 1 $(filter-out 1,$(JOBS))
+peers-cpu:   ## the CPU's variants beside PyTorch's and numpy's, in turn (THREADS="1 2"), into results/peers-cpu
+	@$(MAKE) --no-print-directory BACKEND=cpu compile-all
+	compare/peers-cpu.sh build/cpu results/peers-cpu $(THREADS)
+
+precise:   ## how many of the rows in results/ reached their precision
+	awk -f compare/csv.awk -f scripts/precise.awk $(wildcard $(SUITES:%=results/%.csv))
+
+.PHONY: peers-baseline study-attention steps-model peers-cpu precise
 peers-baseline: $(COMPARE)   ## append what make peers-model measured to baselines/
 	sh scripts/peers-baseline.sh results/peers
 

@@ -111,12 +111,16 @@ static bool gather_case(struct gathering *gathering, uint32_t case_id, struct ro
 {
     struct history *history = gathering->history;
     size_t usable = 0, count = 0;
-    for (size_t i = 0; i < span.count; i++)
-        if (is_usable(gathering, span.rows[i]))
-            gathering->rows[usable++] = span.rows[i];
-    for (size_t i = 1; i < usable && !history->device_row; i++)
-        if (gathering->rows[i]->device != gathering->rows[0]->device)
-            history->device_row = gathering->rows[i];
+    const struct row *first_row = NULL;
+    for (size_t i = 0; i < span.count; i++) {
+        const struct row *row = span.rows[i];
+        if (!is_usable(gathering, row))
+            continue;
+        first_row = first_row ? first_row : row;
+        if (row->device != first_row->device && !history->device_row)
+            history->device_row = row;
+        gathering->rows[usable++] = row;
+    }
     struct dated_point *points = malloc((usable + 1) * sizeof points[0]);
     if (!points)
         return false;

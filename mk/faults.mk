@@ -7,7 +7,7 @@ $(FAULTS)/cuda_program: tests/faults/cuda_program.c tests/faults/cuda_calls.c te
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $(filter tests/faults/%.c,$^) $(FAKE_CUDA) \
 	  $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) -Wl,--no-as-needed $(FAKE_NVML) \
-	  -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
+	  -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
 
 $(FAULTS)/faults: $(patsubst %,tests/faults/%.c,faults plans outcome trial) $(TEST_HEADERS)
 	@mkdir -p $(@D)
@@ -17,7 +17,7 @@ $(FAULTS)/faults: $(patsubst %,tests/faults/%.c,faults plans outcome trial) $(TE
 # compare tool, and the suites with the CPU's kernels.
 HOST_FAULTS := tests/faults/host_calls.c tests/faults/fault.c
 WRAP_HOST = $$(tests/faults/wrapped.sh tests/faults/host_calls.c)
-FAULTY := $(TEST_CFLAGS) $(SANITIZE) -U_FORTIFY_SOURCE
+FAULTY := $(TEST_CFLAGS) $(SANITIZE)
 FAULT_PROGRAMS := $(FAULTS)/cuda_program $(FAULTS)/host_program $(FAULTS)/gpubench-compare
 
 $(FAULTS)/host_program: tests/faults/host_program.c $(HOST_FAULTS) $(TEST_HEADERS) gpubench_trace.h
@@ -82,7 +82,7 @@ $(FAULTS)/trace_program: tests/faults/trace_program.c tests/faults/fault.c $(FAU
   $(FAKE_CUDA_SOURCES:tests/%.c=$(FAULTS)/%.o) $(FAKE_NVML) gpubench.h gpubench_trace.h
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include -rdynamic -o $@ \
 	  $(filter tests/faults/%.c $(FAULTS)/%.o,$^) $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) \
-	  -Wl,--no-as-needed $(FAKE_NVML) -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
+	  -Wl,--no-as-needed $(FAKE_NVML) -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
 
 $(FAULTS)/interrupt: tests/faults/interrupt.c
 	@mkdir -p $(@D)

@@ -2,13 +2,13 @@
 
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint \
-  collective cpu embedding ffn habits loader loss loss_scale model \
+  collective cpu embedding ffn habits loader loss loss_scale memcpy model \
   norm optimizer part pool rope safetensors simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
-HEADER_TESTS := backend codes command_line counters csv devices engine helpers hooks host json options \
-  row_files rows samples statistics sweep table verification
+HEADER_TESTS := backend codes command_line counters csv devices engine filling helpers hooks host json options \
+  pieces row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer
@@ -24,8 +24,10 @@ SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
-TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+# Ubuntu's gcc sets _FORTIFY_SOURCE by itself, and libc then marks what must not be ignored;
+# the sanitizers look themselves, at more.
+TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -U_FORTIFY_SOURCE
 
 # What a program built from several sources at once depends on: -MMD would tell only
 # the headers of the last source.
@@ -33,7 +35,7 @@ TEST_HEADERS := $(wildcard gpubench.h kernels/*/*.h suites/*.h compare/*.h tests
 
 define LINK_WITH_KERNELS
 	@mkdir -p $(@D)
-	$(1) $(TEST_CFLAGS) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
+	$(1) $(TEST_CFLAGS) $(2) -D_XOPEN_SOURCE=700 -pthread -MMD -MP -o $@ $< build/cpu/libkernels.a \
 	  -lcmocka -ldl -lm
 endef
 
@@ -75,7 +77,7 @@ $(TESTS)/host: tests/fixtures/host.c
 # sanitizers: in their memory and arithmetic, and as threads, then without a BLAS
 # library, whose threads the sanitizer does not understand.
 SANE_TESTS := loader pool simd attention attention_backward ffn norm loss optimizer embedding \
-  inputs ceilings
+  inputs ceilings memcpy
 KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
@@ -94,7 +96,7 @@ endef
 $(foreach kind,sane races,$(eval $(call SANE_RULES,$(kind))))
 
 # The same programs again, with narrower vectors than the processor has.
-VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding
+VECTOR_TESTS := attention attention_backward ffn norm loss optimizer embedding memcpy
 
 # NaNs must be found also where a compiler believes that there are none.
 FAST_MATH := -O3 -ffast-math
@@ -106,10 +108,10 @@ FAST_PROGRAMS := $(FAST_TESTS:%=$(TESTS)/fast/test_%) \
 vpath test_%.c tests/kernels tests/suites
 
 $(TESTS)/fast/test_%: test_%.c build/cpu/libkernels.a
-	$(call LINK_WITH_KERNELS,$(CC) $(FAST_MATH))
+	$(call LINK_WITH_KERNELS,$(CC),$(FAST_MATH))
 
 $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
-	$(call LINK_WITH_KERNELS,clang $(FAST_MATH))
+	$(call LINK_WITH_KERNELS,clang,$(FAST_MATH))
 
 # Programs that crash are built without the sanitizers, which would handle that themselves:
 # as C, as C++ (which can throw), and for a system without /proc.
@@ -172,10 +174,11 @@ $(TESTS)/cuda: tests/fixtures/cuda.c $(FAKE_CUDA_SOURCES) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -o $@ $< $(FAKE_CUDA) -lpthread -ldl
 
+# DT_RPATH comes before LD_LIBRARY_PATH, in which the true NVML may be.
 $(CUDA_PROGRAMS): $(TESTS)/test_%: tests/header/test_%.c $(FAKE_CUDA_SOURCES) $(TESTS)/cuda $(FAKE_NVML) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $< $(FAKE_CUDA) -Wl,--no-as-needed $(FAKE_NVML) \
-	  -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
+	  -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN' -lcmocka -lpthread -ldl -lm
 
 # The memcpy suite on it, with those of its CUDA files that launch no kernel.
 MEMCPY_HOST_SIDE := concurrent peer
@@ -275,7 +278,7 @@ TIMED_TESTS = $(filter-out $(FORMULA_TESTS),$(TEST_PROGRAMS)) $(FAST_PROGRAMS) \
   "tests/suites/test_ranks_nccl.sh $(TESTS)/collective_cuda $(SCALING_CUDA)" \
   "tests/header/test_trace.sh $(TRACED_PROGRAMS)" $(if $(CUPTI_TEST),"$(CUPTI_TEST) $(TESTS)/cupti") \
   tests/scripts/test_scripts.sh tests/scripts/test_fleet.sh tests/scripts/test_examples.sh \
-  "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
+  "tests/suites/test_cpu_rows.sh $(BUILD)/norm" "tests/scripts/test_memory.sh $(BUILD)/model" "tests/scripts/test_findings.sh $(BUILD)/model" \
   "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/compare/test_race_revision.sh $(TESTS)/racer"
 
 UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAULT_TESTS) \
@@ -286,8 +289,8 @@ UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAU
   "tests/scripts/test_injection.sh $(COMPARE)" "tests/scripts/test_bounded.sh $(COMPARE)" \
   $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
   $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
-    peers peers_model host_peers) \
-  tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
+    peers peers_model peers_cpu host_peers) \
+  tests/kernels/test_blas.sh tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
 
 test: compile-tests   ## the tests that need no GPU
 	tests/run.sh $(TIMED_TESTS) -- $(UNTIMED_TESTS)

@@ -31,6 +31,9 @@ static int set_up(void *context, gpubench *bench)
     ranks_answer answer;
     int code = collective_suite_begin(&all, bench, all.ranks);
     if (code != 0) return code;
+    if (gpubench_is_cuda(bench) && c->shape.ranks == 1 && c->shape.in_place)
+        return gpubench_fail(bench, GPUBENCH_UNSUPPORTED,
+                             "one rank in place: NCCL has nothing to do");
     answer = job_do(&order);
     if (factor > 0)
         gpubench_rate(bench, "busB", factor * (double)collective_bytes(&c->shape));

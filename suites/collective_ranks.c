@@ -68,11 +68,12 @@ static size_t pattern_bytes(const patterns *p)
 static const unsigned char *pattern_of(patterns *p, int from)
 {
     unsigned char **place = &p->each[from == COLLECTIVE_SUM ? p->shape->ranks : from];
-    making m = {p, from, NULL};
-    if (*place) return *place;
-    *place = m.raw = malloc(pattern_bytes(p));
-    if (m.raw) parallel_for(p->length, RANGE, make_range, &m);
-    return m.raw;
+    if (!*place) {
+        making m = {p, from, malloc(pattern_bytes(p))};
+        if (m.raw) parallel_for(p->length, RANGE, make_range, &m);
+        *place = m.raw;
+    }
+    return *place;
 }
 
 static int open_patterns(patterns *p, const collective_shape *shape, collective_data data,

@@ -31,11 +31,11 @@ static const float e4m3_stddev = 64;
 static ffn_scales scales_of(const ffn_shape *s)
 {
     const float unit = 1 / e4m3_stddev;
-    return (ffn_scales){.x = unit,
-                        .w1 = weight_stddev(s->width) * unit,
-                        .hidden = unit,
-                        .per_hidden = e4m3_stddev,
-                        .w2 = weight_stddev(s->hidden) * unit};
+    return (ffn_scales){.x.factor = unit,
+                        .w1.factor = weight_stddev(s->width) * unit,
+                        .hidden.factor = unit,
+                        .per_hidden.factor = e4m3_stddev,
+                        .w2.factor = weight_stddev(s->hidden) * unit};
 }
 
 static int fill(gpubench *bench, kernel_dtype dtype, int64_t count, float stddev, uint64_t id,
@@ -241,9 +241,9 @@ static void apply_scales(check *k)
 {
     const ffn_scales scales = scales_of(&k->shape);
     int64_t weights = k->shape.width * k->shape.hidden;
-    multiply(k->x, k->row_count * k->shape.width, scales.x);
-    multiply(k->w1, weights, scales.w1);
-    multiply(k->w2, weights, scales.w2);
+    multiply(k->x, k->row_count * k->shape.width, scales.x.factor);
+    multiply(k->w1, weights, scales.w1.factor);
+    multiply(k->w2, weights, scales.w2.factor);
 }
 
 /* The oracle takes hidden as it is: rounding it to e4m3 is the one error that e4m3's

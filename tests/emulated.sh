@@ -38,6 +38,8 @@ for_suites() {
     expect "$name" "$@" "$folder/memcpy" --shape 'bytes=1237'
     expect "$name" "$@" "$folder/ffn" --shape 'n=5 d=33 ff=71'
     expect "$name" "$@" "$folder/attention" --shape 'b=1 h=2 t=67 d=41 causal=1'
+    expect "$name" "$@" "$folder/block" --shape 'b=1 t=19 d=48 h=3 ff=71'
+    expect "$name" "$@" "$folder/ceilings" --shape 'words=1237 m=7 n=13 k=33'
 }
 
 skip() {
@@ -46,8 +48,8 @@ skip() {
 }
 
 build_arm() {
-    for suite in norm loss optimizer embedding memcpy ffn attention; do
-        set -- suites/"$suite".c suites/suite.c suites/gpubench.c suites/once.c \
+    for suite in norm loss optimizer embedding memcpy ffn attention block ceilings; do
+        set -- suites/"$suite"*.c suites/part_check*.c suites/suite.c suites/gpubench.c suites/once.c \
             suites/parallel.c suites/peaks.c
         "$cross" -std=c11 -O1 -pthread -static -w -o "$work/$suite" "$@" "$work"/*.o -lm \
             2> "$work/log" || return 1

@@ -51,7 +51,8 @@ def printed_list(folder, suite, seed):
         found = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"--suites '{folder}': no program of the suite {suite} "
-                         f"({error.strerror}): make BACKEND=cuda builds it") from error
+                         f"({error.strerror}): make BACKEND=cuda builds it, or "
+                         "for --device cpu BACKEND=cpu") from error
     if found.returncode != 0:
         raise UsageError(f"--suites '{folder}': {suite} --list: {found.stderr.strip()}")
     return found.stdout
@@ -80,7 +81,7 @@ def cases_of(suite, rows):
             whole[at] = row
     return [Case(suite, name, variant, dtype, params, row)
             for (name, dtype, params), row in whole.items()
-            for variant in variants_of(suite, name, dtype)]
+            for variant in variants_of(suite, name, dtype, row["backend"])]
 
 
 def all_cases(folder, suites, seed):

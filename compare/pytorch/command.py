@@ -38,10 +38,16 @@ def refuse_unknown_lines(settings, listed):
         raise UsageError(f"--cases: there is no case '{min(unknown)}'")
 
 
-def refuse_cases_of_the_cpu(settings, cases):
-    if cases[0].listed["backend"] != "cuda":
-        raise UsageError(f"--suites '{settings.suites}': its cases are the CPU's, PyTorch is "
-                         "measured on a GPU: make BACKEND=cuda builds the GPU's")
+def refuse_another_backend(settings, cases):
+    listed = cases[0].listed["backend"]
+    if listed == "cpu" and settings.device != "cpu":
+        raise UsageError(f"--suites '{settings.suites}': its cases are the CPU's: --device cpu "
+                         "measures them, make BACKEND=cuda builds the GPU's")
+    if listed != "cpu" and settings.device == "cpu":
+        raise UsageError(f"--suites '{settings.suites}': its cases are a GPU's: make BACKEND=cpu "
+                         "builds the CPU's")
+    if settings.kernels and settings.device == "cpu":
+        raise UsageError("--kernels are a GPU's: not with --device cpu")
 
 
 def chosen_cases(settings):
@@ -69,7 +75,7 @@ def main(arguments):
             return STATUS_OK
         if settings.gradients:
             return agree(settings, cases)
-        refuse_cases_of_the_cpu(settings, cases)
+        refuse_another_backend(settings, cases)
         if settings.kernels:
             return beside(settings, cases)
         if settings.worker_run:

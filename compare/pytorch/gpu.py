@@ -41,6 +41,7 @@ class Gpu:
     """The device, the one stream that everything runs on, and the instrument: a sleep kernel
     for a gate, a buffer for the flush, two events."""
 
+    asynchronous = True
     CYCLES_PER_US = 2000  # of the sleep kernel: at a lower clock it sleeps longer, which is fine
     UNKNOWN_L2_BYTES = 128 << 20  # more than any device's, where PyTorch does not tell
 
@@ -83,6 +84,12 @@ class Gpu:
 
     def context(self):
         return torch.cuda.stream(self.stream)
+
+    def begin(self, case):
+        self.allow_tf32(case.dtype == "tf32")
+
+    def runs_on(self, _case):
+        return None  # the device's columns say it
 
     def flush(self):
         """Twice the L2 of something else than the case's: read, which leaves no dirty line,

@@ -40,7 +40,8 @@ def sample_known(instrument, call):
 def measure_overhead(instrument):
     """What two events and what an empty kernel cost by the same method, and the step of the
     clock."""
-    instrument.events_us = quantile(sample_known(instrument, lambda: None), 0.5)
+    if instrument.gpu.asynchronous:
+        instrument.events_us = quantile(sample_known(instrument, lambda: None), 0.5)
     samples = sample_known(instrument, instrument.gpu.empty_launch)
     steps = [high - low for low, high in zip(samples, samples[1:]) if high - low > 0.0005]
     instrument.overhead_us = quantile(samples, 0.5)
@@ -68,7 +69,7 @@ def measured_columns(instrument, case):
     gpu = instrument.gpu
     gpu.mode = instrument.mode
     free_before = gpu.free_bytes()
-    gpu.allow_tf32(case.dtype == "tf32")
+    gpu.begin(case)
     workload = instrument.build(case)
     for _ in range(3):  # the first runs load, tune, compile and allocate
         workload.run()
@@ -133,7 +134,7 @@ def warnings_of(instrument, case, columns):
 
 
 UNSUPPORTED = ("No available kernel", "No viable backend", "working triton installation",
-               "TritonMissing")
+               "TritonMissing", "No module named 'numpy'")
 
 
 def status_of(gpu, error):

@@ -12,6 +12,17 @@ from .worker import read_text, started_path
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def environment(settings):
+    """Libraries on the CPU take their number of threads from here before they start any. And
+    malloc keeps its memory: a result that is allocated in each run would else be paid for in
+    page faults, which the suites' variants, whose results are there before, have none of."""
+    if settings.device != "cpu":
+        return None
+    threads = {f"{name}_NUM_THREADS": str(settings.threads)
+               for name in ("OMP", "MKL", "OPENBLAS")}
+    return dict(os.environ, MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 40), **threads)
+
+
 def run_once(settings, arguments, run, rows_path):
     """The exit status of one run, which takes more than one process if the context is lost."""
     command = [sys.executable, FOLDER, *arguments,
@@ -19,7 +30,7 @@ def run_once(settings, arguments, run, rows_path):
                f"--worker-rows={rows_path}"]
     while True:
         before = progress(rows_path)
-        status = subprocess.run(command, check=False).returncode
+        status = subprocess.run(command, check=False, env=environment(settings)).returncode
         if 0 <= status < STATUS_LOST:
             return status
         say(f"run {run}: ended by {signal.Signals(-status).name}" if status < 0

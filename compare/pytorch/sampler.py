@@ -17,7 +17,7 @@ class Sampler:
     def __init__(self, gpu, workload, as_graph):
         self.gpu, self.call, self.outputs = gpu, workload.run, None
         self.flags, self.misses, self.captured = [], 0, False
-        self.ungated = workload.ungated
+        self.ungated = workload.ungated and gpu.asynchronous
         if as_graph:
             self.call, self.captured = gpu.capture(workload.run), True
         self.sleep_us = self.first_sleep_us()

@@ -24,4 +24,5 @@ def print_table(rows, file):
 
 
 def rate_text(amount, unit):
-    return f"{float(amount) / unit:.1f}" if amount else ""
+    rate = float(amount) / unit if amount else 0
+    return f"{rate:.1f}" if rate >= 10 else f"{rate:.3g}" if amount else ""

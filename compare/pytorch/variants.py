@@ -23,6 +23,12 @@ WAYS = (EAGER, PLAIN, COMPILE, GRAPH, COMPILE_GRAPH)
 BACKWARD = {"f32": WAYS, "tf32": WAYS, "bf16": WAYS + tuple(GRAPH_BACKENDS)}
 MODEL = {dtype: ways + (REDUCE_OVERHEAD,) for dtype, ways in BACKWARD.items()}
 STEPS = (EAGER, FOREACH, FUSED)
+
+# Beside PyTorch on the CPU: the same work in numpy's words, and of a case's matrix products
+# those of its linear layers alone, by numpy's BLAS.
+NUMPY, PRODUCTS = "numpy", "numpy-products"
+NUMPY_VARIANTS = (NUMPY, PRODUCTS)
+SDPA_ON_CPU = ("torch-sdpa-flash", "torch-sdpa-math")
 PATHS = (PINNED, PAGEABLE)
 
 
@@ -51,13 +57,41 @@ VARIANTS = {
 }
 
 
-def variants_of(suite, name, dtype):
+def in_f32(variants, *further):
+    """numpy has no halves."""
+    return dict({dtype: variants for dtype in ATTENTION}, f32=variants + further)
+
+
+CPU_VARIANTS = {
+    "attention": {"attention.forward": in_f32(SDPA_ON_CPU, NUMPY),
+                  "attention.backward": SDPA_ON_CPU},
+    "block": {"block.forward": in_f32((EAGER, COMPILE), NUMPY, PRODUCTS),
+              "block.backward": in_f32((EAGER, COMPILE), PRODUCTS)},
+    "ceilings": dict(VARIANTS["ceilings"], **{"gemm.nn": in_f32((EAGER,), NUMPY)}),
+    "embedding": {"embedding.forward": in_f32((EAGER, COMPILE), NUMPY),
+                  "embedding.backward": (EAGER,)},
+    "ffn": {"ffn.forward": in_f32((EAGER, COMPILE), NUMPY, PRODUCTS),
+            "ffn.backward": in_f32((EAGER, COMPILE), PRODUCTS)},
+    "loss": dict(VARIANTS["loss"], **{"cross_entropy.forward": in_f32((EAGER, COMPILE), NUMPY)}),
+    "memcpy": each("memcpy.h2h memcpy.memset", (EAGER,)),
+    "model": each("model.forward model.forward_loss model.backward model.step",
+                  (EAGER, PLAIN, COMPILE)),
+    "norm": dict(VARIANTS["norm"],
+                 **each("layernorm.forward rmsnorm.forward layernorm_residual.forward "
+                        "rmsnorm_residual.forward", in_f32((EAGER, COMPILE), NUMPY))),
+    "optimizer": dict(VARIANTS["optimizer"], **{"optimizer.adamw": in_f32(STEPS, NUMPY)}),
+}
+PEERS = {"cuda": VARIANTS, "cpu": CPU_VARIANTS}
+
+
+def variants_of(suite, name, dtype, backend="cuda"):
     """Empty: there is no peer."""
-    found = VARIANTS[suite].get(name, ())
+    found = PEERS[backend][suite].get(name, ())
     return found.get(dtype, ()) if isinstance(found, dict) else found
 
 
 def all_variants():
     dtypes = list(ATTENTION) + ["u8"]
-    return sorted({variant for suite, names in VARIANTS.items() for name in names
-                   for dtype in dtypes for variant in variants_of(suite, name, dtype)})
+    return sorted({variant for backend, suites in PEERS.items()
+                   for suite, names in suites.items() for name in names
+                   for dtype in dtypes for variant in variants_of(suite, name, dtype, backend)})

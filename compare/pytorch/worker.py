@@ -16,8 +16,10 @@ LISTED = ("schema", "suite", "case", "dtype", "params", "cpu", "gpubench_version
 
 
 def identity_columns(case, mode):
+    backend = case.listed["backend"]
+    device = {"device": case.listed["cpu"]} if backend == "cpu" else {}
     return dict({column: case.listed[column] for column in LISTED}, variant=case.variant,
-                backend="cuda", mode=mode)
+                backend=backend, mode=mode, **device)
 
 
 def compiler_text(version):
@@ -56,7 +58,8 @@ def measure_remaining(instruments, cases, settings, rows_path):
         else:
             write_text(started_path(rows_path), f"{run} {key}")
             columns, reason = measure_case(instrument, case)
-        done[key] = row = dict(identity, **fixed, **columns, order=len(done) + 1,
+        done[key] = row = dict(fixed, **identity, **columns, order=len(done) + 1,
+                               runs_on=gpu.runs_on(case),
                                settings=settings_text(instrument), timestamp=timestamp())
         append_row(rows_path, row)
         write_text(started_path(rows_path), "")
@@ -90,15 +93,22 @@ def report_progress(settings, row, reason):
         say(f"run {row['run']}: {key_of(row)}: {row['median_us']:.3f} us")
 
 
+def open_device(settings):
+    if settings.device == "cpu":
+        from .cpu import Cpu
+        return Cpu(settings.threads)
+    from .gpu import Gpu
+    return Gpu(settings.device)
+
+
 def work(settings, cases):
     """The exit status. Only here, in a process that measures, is PyTorch loaded."""
     try:
-        from .gpu import Gpu
         from .works import builder
     except (ImportError, OSError) as error:  # not there, or not one of its libraries
         raise UsageError(f"cannot measure without PyTorch (pip install torch): {error}") from error
     try:
-        gpu = Gpu(settings.device)
+        gpu = open_device(settings)
         build = builder(gpu.device, settings.seed, settings.weights)
         instruments = [Instrument(gpu, build, settings.precision / 100, settings.min_samples,
                                   settings.max_time, mode) for mode in settings.mode]

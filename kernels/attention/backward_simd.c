@@ -200,8 +200,8 @@ static void pair(const job *j, const pair_scratch *w, int64_t rows, int64_t keys
     mask(j, w->scores, rows % j->row_tiles * SIMD_TILE_ROWS, keys % j->key_tiles * SIMD_TILE);
     v->probabilities(SIMD_TILE_ROWS, log2_e / sqrtf((float)d), j->lse + rows * SIMD_TILE_ROWS,
                      j->delta + rows * SIMD_TILE_ROWS, w->scores, w->products);
-    v->transpose(SIMD_TILE_ROWS, w->scores, w->scores_turned);
-    v->transpose(SIMD_TILE_ROWS, w->products, w->gradients);
+    v->transpose(SIMD_TILE_ROWS, SIMD_TILE, w->scores, SIMD_TILE, w->scores_turned, SIMD_TILE);
+    v->transpose(SIMD_TILE_ROWS, SIMD_TILE, w->products, SIMD_TILE, w->gradients, SIMD_TILE);
     multiply_into_chunks(j, SIMD_TILE, SIMD_TILE_ROWS, w->scores_turned, dout, SIMD_TILE_ROWS,
                          w->dv, KEY_ROWS);
     multiply_into_chunks(j, SIMD_TILE, SIMD_TILE_ROWS, w->gradients, q, SIMD_TILE_ROWS, w->dk,

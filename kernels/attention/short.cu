@@ -24,6 +24,7 @@
  * that each row block fetches anew from the L2 cache.
  */
 #include "mma.cuh"
+#include "../common/launch.cuh"
 
 namespace {
 
@@ -234,6 +235,7 @@ __global__ void __launch_bounds__(THREADS<ROW_TILES>, 1)
     shared_tiles<D, ROW_TILES> &tiles = *reinterpret_cast<shared_tiles<D, ROW_TILES> *>(memory);
     int first_row = (CAUSAL ? gridDim.z - 1 - blockIdx.z : blockIdx.z) * ROWS;
     int seen = CAUSAL ? min(first_row + ROWS, a.tokens) : a.tokens;
+    ptx_wait_for_kernel_before();
     if (seen > MOST_TOKENS / 2)
         attend<T, D, ROW_TILES, CAUSAL, MOST_TOKENS>(tiles, a, first_row, seen);
     else
@@ -263,8 +265,7 @@ int launch_kernel(const attention_forward_args &args, kernel_stream stream)
                    .log2_scale = attention_scale(s) * ATTENTION_LOG2_E};
     dim3 grid(static_cast<unsigned>(s.batch), static_cast<unsigned>(s.heads),
               static_cast<unsigned>(ceil_div(s.tokens, ROW_TILES * 16)));
-    kernel<<<grid, THREADS<ROW_TILES>, shared_bytes, stream>>>(a);
-    return cudaGetLastError();
+    return launch_early(kernel, grid, THREADS<ROW_TILES>, shared_bytes, stream, a);
 }
 
 /* Blocks of 64 rows where they have so many rows and fill the device. */

@@ -35,15 +35,18 @@ static inline int64_t simd_padded_dim(int64_t head_dim)
 static inline void simd_load_transposed(const void *src, kernel_dtype dtype, int64_t first,
                                         int64_t count, int64_t d, float *dst)
 {
-    float square[SIMD_TILE * SIMD_TILE], turned[SIMD_TILE * SIMD_TILE];
-    if (count < SIMD_TILE || d < SIMD_TILE) memset(square, 0, sizeof square);
+    float square[SIMD_TILE * SIMD_TILE];
+    if (count < SIMD_TILE) memset(dst, 0, (size_t)(d * SIMD_TILE) * sizeof *dst);
+    if (element_is_f32(dtype)) {
+        simd()->transpose(count, d, element_at(src, dtype, first), d, dst, SIMD_TILE);
+        return;
+    }
     for (int64_t from = 0; from < d; from += SIMD_TILE) {
         int64_t now = d - from < SIMD_TILE ? d - from : SIMD_TILE;
         for (int64_t i = 0; i < count; i++)
             kernel_to_f32(element_at(src, dtype, first + i * d + from), dtype, now,
                           square + i * SIMD_TILE);
-        simd()->transpose(SIMD_TILE, square, turned);
-        memcpy(dst + from * SIMD_TILE, turned, (size_t)(now * SIMD_TILE) * sizeof *dst);
+        simd()->transpose(count, now, square, SIMD_TILE, dst + from * SIMD_TILE, SIMD_TILE);
     }
 }
 

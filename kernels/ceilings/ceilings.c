@@ -212,9 +212,10 @@ static int run_gemm(const ceilings_gemm_args *a, float *workspace, const linear_
     if (!is_valid(a->m, a->n, a->k)) return KERNEL_ERROR_ARGUMENT;
     if (!element_takes(a->dtype) || linear_is_missing(way)) return KERNEL_ERROR_ARGUMENT;
     float *scratch = workspace, *product = scratch + linear_scratch_floats(a->m, a->n, a->k);
+    if (element_is_f32(a->dtype)) product = a->c;
     way->multiply(a->m, a->n, a->k, linear_rows(a->a, a->dtype, a->k),
                   linear_rows(a->b, a->dtype, a->n), product, scratch);
-    kernel_from_f32(product, a->dtype, a->m * a->n, a->c);
+    if (product != a->c) kernel_from_f32(product, a->dtype, a->m * a->n, a->c);
     return KERNEL_OK;
 }
 

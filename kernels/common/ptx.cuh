@@ -142,6 +142,15 @@ __device__ __forceinline__ float ptx_exp2(float x)
     return result;
 }
 
+/* griddepcontrol.wait: until the kernel before, in front of whose end launch_early let this
+ * one start, has ended and what it wrote can be read. Nothing where kernels only follow. */
+__device__ __forceinline__ void ptx_wait_for_kernel_before()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* No instruction: a value that the compiler can neither derive nor, inside a
  * loop, compute before it. */
 __device__ __forceinline__ uint32_t ptx_opaque(uint32_t value)

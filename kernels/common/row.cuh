@@ -135,6 +135,15 @@ __device__ __forceinline__ typename row_access<T, COUNT>::raw row_load(const T *
     return __ldg(reinterpret_cast<const typename row_access<T, COUNT>::raw *>(row) + index);
 }
 
+/* The same of memory that another kernel may still write when this one starts: the load
+ * stays behind the wait for that. */
+template <int COUNT, typename T>
+__device__ __forceinline__ typename row_access<T, COUNT>::raw row_load_written(const T *row,
+                                                                               int64_t index)
+{
+    return reinterpret_cast<const typename row_access<T, COUNT>::raw *>(row)[index];
+}
+
 template <int COUNT, typename T>
 __device__ __forceinline__ void row_store(T *row, int64_t index,
                                           typename row_access<T, COUNT>::raw value)

@@ -27,12 +27,11 @@ typedef struct simd_functions {
     const char *name;                  /* "sse2", "avx2", "avx512", "neon" */
     int64_t block_rows, block_columns; /* of a product that stays in registers */
 
-    /* c[rows, columns] = a[rows, depth] b[depth, columns]. a: strips of block_rows
-     * rows, b: strips of block_columns columns, of each strip one line for every
-     * depth, what is beyond the matrix 0; strips are depth lines apart. Rows of c
-     * are ldc apart. */
+    /* c[rows, columns] = (adds ? c : 0) + a[rows, depth] b[depth, columns]. a: strips of
+     * block_rows rows, b: strips of block_columns columns, of each strip one line for
+     * every depth, what is beyond the matrix 0. Rows of c are ldc apart. */
     void (*multiply_packed)(int64_t rows, int64_t columns, int64_t depth, const float *a,
-                            const float *b, float *c, int64_t ldc);
+                            const float *b, float *c, int64_t ldc, int adds);
 
     /* c[rows, columns] = (adds ? c : 0) + a[rows, depth] b[depth, columns]. Rows of a
      * are SIMD_TILE apart, of b ldb, of c ldc. rows is rounded up to block_rows;
@@ -53,9 +52,9 @@ typedef struct simd_functions {
     void (*probabilities)(int64_t rows, float factor, const float *lse, const float *delta,
                           float *scores, float *products);
 
-    /* dst[j * SIMD_TILE + i] = src[i * SIMD_TILE + j] for i < rows, a multiple of 4,
-     * and j < SIMD_TILE. */
-    void (*transpose)(int64_t rows, const float *src, float *dst);
+    /* dst[j * dst_stride + i] = src[i * src_stride + j] for i < lines and j < length. */
+    void (*transpose)(int64_t lines, int64_t length, const float *src, int64_t src_stride,
+                      float *dst, int64_t dst_stride);
 
     /* Of a row of at least 1: its largest element; row = 2^(factor * (row - max)) for
      * a max that is none smaller and a positive factor, returning the sum; row *= factor. */

@@ -27,15 +27,18 @@ static inline __attribute__((always_inline)) void store_some(float *dst, lanes v
 
 /* c[BLOCK_ROWS, BLOCK_COLUMNS] = (adds ? c : 0) + a b, over depth. Element (r, p)
  * of a is at a[r * a_row + p * a_depth]; inlined where one of the two is a
- * constant. The sums stay in registers. */
+ * constant. The sums stay in registers; c comes nearer while they grow. */
 static inline __attribute__((always_inline)) void
 multiply_block(int64_t depth, const float *restrict a, int64_t a_row, int64_t a_depth,
                const float *restrict b, int64_t ldb, float *restrict c, int64_t ldc, int adds)
 {
+    enum { FOR_WRITING = 1 };
     lanes sums[BLOCK_ROWS][BLOCK_VECTORS];
     for (int r = 0; r < BLOCK_ROWS; r++)
-        for (int v = 0; v < BLOCK_VECTORS; v++)
-            sums[r][v] = adds ? load(c + r * ldc + v * LANES) : all_of(0);
+        for (int v = 0; v < BLOCK_VECTORS; v++) {
+            sums[r][v] = all_of(0);
+            __builtin_prefetch(c + r * ldc + v * LANES, FOR_WRITING);
+        }
     for (int64_t p = 0; p < depth; p++) {
         lanes line[BLOCK_VECTORS];
         for (int v = 0; v < BLOCK_VECTORS; v++) line[v] = load(b + v * LANES);
@@ -48,7 +51,10 @@ multiply_block(int64_t depth, const float *restrict a, int64_t a_row, int64_t a_
         b += ldb;
     }
     for (int r = 0; r < BLOCK_ROWS; r++)
-        for (int v = 0; v < BLOCK_VECTORS; v++) store(c + r * ldc + v * LANES, sums[r][v]);
+        for (int v = 0; v < BLOCK_VECTORS; v++) {
+            float *at = c + r * ldc + v * LANES;
+            store(at, adds ? load(at) + sums[r][v] : sums[r][v]);
+        }
 }
 
 static void multiply_strips(int64_t depth, const float *a, const float *b, float *c, int64_t ldc,
@@ -68,33 +74,21 @@ static void multiply_edge(int64_t rows, int64_t columns, int64_t depth, const fl
             c[r * ldc + j] = block[r * BLOCK_COLUMNS + j] + (adds ? c[r * ldc + j] : 0);
 }
 
-enum { PANEL_DEPTH = 256 }; /* a strip of it stays in the first-level cache */
-
-/* The lines `from` to from + now - 1 of the depth. */
-static void multiply_panel(int64_t rows, int64_t columns, int64_t depth, int64_t from,
-                           int64_t now, const float *a, const float *b, float *c, int64_t ldc)
+/* The strip of b stays, that of a passes: of the two it is the one that is read faster. */
+static void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const float *a,
+                            const float *b, float *c, int64_t ldc, int adds)
 {
-    for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
-        for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS) {
-            const float *a_strip = a + i * depth + from * BLOCK_ROWS;
-            const float *b_strip = b + j * depth + from * BLOCK_COLUMNS;
+    for (int64_t j = 0; j < columns; j += BLOCK_COLUMNS)
+        for (int64_t i = 0; i < rows; i += BLOCK_ROWS) {
+            const float *a_strip = a + i * depth, *b_strip = b + j * depth;
             float *block = c + i * ldc + j;
             if (rows - i >= BLOCK_ROWS && columns - j >= BLOCK_COLUMNS)
-                multiply_strips(now, a_strip, b_strip, block, ldc, from > 0);
+                multiply_strips(depth, a_strip, b_strip, block, ldc, adds);
             else
                 multiply_edge(rows - i < BLOCK_ROWS ? rows - i : BLOCK_ROWS,
-                              columns - j < BLOCK_COLUMNS ? columns - j : BLOCK_COLUMNS, now,
-                              a_strip, b_strip, block, ldc, from > 0);
+                              columns - j < BLOCK_COLUMNS ? columns - j : BLOCK_COLUMNS, depth,
+                              a_strip, b_strip, block, ldc, adds);
         }
-}
-
-static void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const float *a,
-                            const float *b, float *c, int64_t ldc)
-{
-    for (int64_t from = 0; from < depth; from += PANEL_DEPTH) {
-        int64_t now = depth - from < PANEL_DEPTH ? depth - from : PANEL_DEPTH;
-        multiply_panel(rows, columns, depth, from, now, a, b, c, ldc);
-    }
 }
 
 static void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const float *a,
@@ -219,10 +213,11 @@ typedef int32_t int_quad __attribute__((vector_size(16)));
 #define SIMD_SHUFFLE(x, y, a, b, c, d) __builtin_shuffle(x, y, (int_quad){a, b, c, d})
 #endif
 
-static inline void transpose_4x4(const float *src, float *dst)
+static inline void transpose_4x4(const float *src, int64_t src_stride, float *dst,
+                                 int64_t dst_stride)
 {
     quad in[4], half[4], out[4];
-    for (int i = 0; i < 4; i++) memcpy(&in[i], src + i * SIMD_TILE, sizeof in[i]);
+    for (int i = 0; i < 4; i++) memcpy(&in[i], src + i * src_stride, sizeof in[i]);
     half[0] = SIMD_SHUFFLE(in[0], in[1], 0, 4, 1, 5);
     half[1] = SIMD_SHUFFLE(in[0], in[1], 2, 6, 3, 7);
     half[2] = SIMD_SHUFFLE(in[2], in[3], 0, 4, 1, 5);
@@ -231,14 +226,32 @@ static inline void transpose_4x4(const float *src, float *dst)
     out[1] = SIMD_SHUFFLE(half[0], half[2], 2, 3, 6, 7);
     out[2] = SIMD_SHUFFLE(half[1], half[3], 0, 1, 4, 5);
     out[3] = SIMD_SHUFFLE(half[1], half[3], 2, 3, 6, 7);
-    for (int i = 0; i < 4; i++) memcpy(dst + i * SIMD_TILE, &out[i], sizeof out[i]);
+    for (int i = 0; i < 4; i++) memcpy(dst + i * dst_stride, &out[i], sizeof out[i]);
 }
 
-static void transpose(int64_t rows, const float *src, float *dst)
+/* Up to four lines. */
+static inline void transpose_lines(int64_t lines, int64_t length, const float *src,
+                                   int64_t src_stride, float *dst, int64_t dst_stride)
 {
-    for (int64_t i = 0; i < rows; i += 4)
-        for (int64_t j = 0; j < SIMD_TILE; j += 4)
-            transpose_4x4(src + i * SIMD_TILE + j, dst + j * SIMD_TILE + i);
+    int64_t j = 0;
+    for (; lines == 4 && j + 4 <= length; j += 4)
+        transpose_4x4(src + j, src_stride, dst + j * dst_stride, dst_stride);
+    for (; j < length; j++)
+        for (int64_t i = 0; i < lines; i++) dst[j * dst_stride + i] = src[i * src_stride + j];
+}
+
+/* So much of four lines at a time as a cache line has of each: lines that are a power of
+ * two apart push one another out of the first-level cache. */
+static void transpose(int64_t lines, int64_t length, const float *src, int64_t src_stride,
+                      float *dst, int64_t dst_stride)
+{
+    enum { CACHE_LINE = 16 };
+    for (int64_t j = 0; j < length; j += CACHE_LINE)
+        for (int64_t i = 0; i < lines; i += 4)
+            transpose_lines(lines - i < 4 ? lines - i : 4,
+                            length - j < CACHE_LINE ? length - j : CACHE_LINE,
+                            src + i * src_stride + j, src_stride, dst + j * dst_stride + i,
+                            dst_stride);
 }
 
 /* ---- GELU ---------------------------------------------------------------------- */

@@ -82,19 +82,26 @@ int ffn_e4m3_forward_naive(const ffn_forward_args *a, void *workspace)
         return KERNEL_ERROR_ARGUMENT;
     hidden = x + s->tokens * s->width;
     row = hidden + s->tokens * s->hidden;
-    layer up = {s->tokens, s->width, s->hidden, x, a->w1, a->b1, a->scales->x * a->scales->w1, row};
+    layer up = {s->tokens,
+                s->width,
+                s->hidden,
+                x,
+                a->w1,
+                a->b1,
+                a->scales->x.factor * a->scales->w1.factor,
+                row};
     layer down = {s->tokens,
                   s->hidden,
                   s->width,
                   hidden,
                   a->w2,
                   a->b2,
-                  a->scales->hidden * a->scales->w2,
+                  a->scales->hidden.factor * a->scales->w2.factor,
                   row};
     kernel_to_f32(a->x, KERNEL_E4M3, s->tokens * s->width, x);
     run_layer(&up, hidden);
     linear_gelu(&linear_naive, hidden, KERNEL_F32, s->tokens * s->hidden, hidden);
-    round_elements(hidden, s->tokens * s->hidden, a->scales->per_hidden);
+    round_elements(hidden, s->tokens * s->hidden, a->scales->per_hidden.factor);
     run_layer(&down, x); /* which is done with */
     kernel_from_f32(x, KERNEL_BF16, s->tokens * s->width, a->y);
     return KERNEL_OK;

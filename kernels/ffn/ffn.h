@@ -24,11 +24,16 @@ typedef struct ffn_shape {
     int64_t tokens, width, hidden; /* each at least 1; hidden is 4 * width in GPT-2 */
 } ffn_shape;
 
+/* A factor alone in 16 bytes: cuBLASLt refuses one that does not start with them. */
+typedef struct ffn_scale {
+    float factor, unused[3];
+} ffn_scale;
+
 /* What an element of e4m3 stands for: itself times its tensor's factor. hidden is
  * multiplied by per_hidden, 1 / hidden, and rounded to e4m3 (to nearest even, what is
  * beyond 448 to 448). */
 typedef struct ffn_scales {
-    float x, w1, hidden, per_hidden, w2;
+    ffn_scale x, w1, hidden, per_hidden, w2;
 } ffn_scales;
 
 /* All of dtype; device memory is aligned to 16 bytes. pre and hidden are what a
@@ -68,8 +73,8 @@ uint64_t ffn_forward_flops(const ffn_shape *shape);
 uint64_t ffn_backward_flops(const ffn_shape *shape);
 
 /* Compulsory traffic, each operand once. Forward: x, the parameters and y, and
- * if `keeps`, pre and hidden; without e4m3's five scales. Backward: x, dy, pre, hidden, the two weights and
- * the five gradients. UINT64_MAX and 0 as above. */
+ * if `keeps`, pre and hidden, without e4m3's five scales. Backward: x, dy, pre,
+ * hidden, the two weights and the five gradients. UINT64_MAX and 0 as above. */
 uint64_t ffn_forward_bytes(const ffn_shape *shape, kernel_dtype dtype, int keeps);
 uint64_t ffn_backward_bytes(const ffn_shape *shape, kernel_dtype dtype);
 

@@ -25,6 +25,7 @@
 #include "../common/convert.h"
 #include "../common/element.h"
 #include "../common/pool.h"
+#include "grid.h"
 
 /* Netlib's names for these, from its cblas.h. */
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
@@ -44,10 +45,22 @@ static struct {
     char name[160], missing[160];
 } blas;
 
+/* How builds decorate Netlib's names. Those that numpy's and scipy's packages bring have a
+ * prefix, so that they stand beside the system's, many with integers of 64 bits a suffix. */
+typedef struct decoration {
+    const char *prefix, *suffix;
+    int is_wide;
+} decoration;
+
+static const decoration decorations[] = {
+    {"", "", 0}, {"", "64_", 1}, {"scipy_", "64_", 1}, {"scipy_", "", 0}};
+
 /* A function's address is not an object's to C, but POSIX makes it one here. */
-static void look_up(void *library, const char *name, void *function)
+static void look_up(void *library, const decoration *around, const char *name, void *function)
 {
-    void *address = dlsym(library, name);
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s%s%s", around->prefix, name, around->suffix);
+    void *address = dlsym(library, whole);
     memcpy(function, &address, sizeof address);
 }
 
@@ -83,24 +96,37 @@ static int is_sane(void)
     return 1;
 }
 
-/* OpenBLAS tells how it was built; of another library the integers are 32 bits. */
-static void ask_openblas(void *library, const char *file)
+/* NULL: under none of the names that are known. */
+static const decoration *decoration_of(void *library)
+{
+    for (size_t i = 0; i < sizeof decorations / sizeof *decorations; i++) {
+        look_up(library, &decorations[i], "cblas_sgemm", &blas.narrow);
+        if (blas.narrow) return &decorations[i];
+    }
+    return NULL;
+}
+
+/* OpenBLAS tells how it was built; of another library the integers are 32 bits, unless its
+ * names say otherwise. */
+static void ask_openblas(void *library, const decoration *around, const char *file)
 {
     char *(*config)(void);
     char *(*core)(void);
     int (*parallel)(void); /* 0: built without locks */
     void (*set_threads)(int count);
-    look_up(library, "openblas_get_config", &config);
-    look_up(library, "openblas_get_corename", &core);
-    look_up(library, "openblas_get_parallel", &parallel);
-    look_up(library, "openblas_set_num_threads", &set_threads);
+    look_up(library, around, "openblas_get_config", &config);
+    look_up(library, around, "openblas_get_corename", &core);
+    look_up(library, around, "openblas_get_parallel", &parallel);
+    look_up(library, around, "openblas_set_num_threads", &set_threads);
     if (set_threads) set_threads(1);
     blas.takes_callers = set_threads && parallel && parallel() != 0;
-    if (config && strstr(config(), "USE64BITINT")) {
-        look_up(library, "cblas_sgemm", &blas.wide);
+    if (around->is_wide || (config && strstr(config(), "USE64BITINT"))) {
+        look_up(library, around, "cblas_sgemm", &blas.wide);
         blas.narrow = NULL;
     }
-    snprintf(blas.name, sizeof blas.name, "%s%s%s", file, core ? " " : "", core ? core() : "");
+    const char *slash = strrchr(file, '/'); /* a path would tell of the machine's user */
+    snprintf(blas.name, sizeof blas.name, "%s%s%s", slash ? slash + 1 : file, core ? " " : "",
+             core ? core() : "");
 }
 
 /* OpenBLAS starts its threads when it is loaded, unless the environment says one. */
@@ -129,9 +155,9 @@ static void load(void)
                  wanted ? wanted : "libopenblas, libcblas, libblas");
         return;
     }
-    look_up(library, "cblas_sgemm", &blas.narrow);
-    if (blas.narrow) ask_openblas(library, file);
-    if (!blas.narrow && !blas.wide)
+    const decoration *around = decoration_of(library);
+    if (around) ask_openblas(library, around, file);
+    if (!around)
         snprintf(blas.missing, sizeof blas.missing, "%s has no cblas_sgemm", file);
     else if (!is_sane())
         snprintf(blas.missing, sizeof blas.missing, "%s multiplies wrongly", file);
@@ -179,9 +205,9 @@ static void multiply_alone(int64_t m, int64_t n, int64_t k, linear_matrix a, lin
     sgemm(m, n, k, operand_of(a, m, k, scratch), operand_of(b, k, n, scratch + m * k), c, n);
 }
 
-/* A product whose result falls into parts of [tile_rows, tile_columns]. */
 typedef struct product {
-    int64_t m, n, k, tile_rows, tile_columns, tiles_across;
+    int64_t m, n, k;
+    linear_grid grid;
     operand a, b;
     float *c;
 } product;
@@ -194,51 +220,28 @@ static int64_t at_most(int64_t value, int64_t limit)
 static void multiply_parts(void *context, int worker, int64_t begin, int64_t end)
 {
     const product *p = context;
+    const linear_grid *g = &p->grid;
     (void)worker;
-    for (int64_t tile = begin; tile < end; tile++) {
-        int64_t i = tile / p->tiles_across * p->tile_rows;
-        int64_t j = tile % p->tiles_across * p->tile_columns;
+    for (int64_t part = begin; part < end; part++) {
+        int64_t i = part / g->across * g->rows, j = part % g->across * g->columns;
         operand a = p->a, b = p->b;
         a.data += a.transposed == TRANSPOSED ? i : i * a.ld;
         b.data += b.transposed == TRANSPOSED ? j * b.ld : j;
-        sgemm(at_most(p->m - i, p->tile_rows), at_most(p->n - j, p->tile_columns), p->k, a, b,
+        sgemm(at_most(p->m - i, g->rows), at_most(p->n - j, g->columns), p->k, a, b,
               p->c + i * p->n + j, p->n);
     }
-}
-
-/* One of `parts`, rounded up to what a register block of any library divides. */
-static int64_t part_of(int64_t length, int parts)
-{
-    enum { BLOCK = 48 };
-    return ((length + parts - 1) / parts + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-/* One part for each thread, as square as the prime factors of their number let it be:
- * each packs its lines of both operands for itself. */
-static void divide(product *p, int threads)
-{
-    int down = 1, across = 1;
-    for (int factor = 2; threads > 1; factor++)
-        for (; threads % factor == 0; threads /= factor) {
-            if (p->m / down >= p->n / across)
-                down *= factor;
-            else
-                across *= factor;
-        }
-    p->tile_rows = part_of(p->m, down);
-    p->tile_columns = part_of(p->n, across);
-    p->tiles_across = (p->n + p->tile_columns - 1) / p->tile_columns;
 }
 
 static void multiply_blas(int64_t m, int64_t n, int64_t k, linear_matrix a, linear_matrix b,
                           float *c, float *scratch)
 {
+    enum { BLOCK = 16 }; /* a register block of OpenBLAS divides it */
     int threads = linear_is_small(m, n, k) ? 1 : linear_blas_threads();
     product p = {.m = m, .n = n, .k = k, .c = c};
     p.a = operand_of(a, m, k, scratch);
     p.b = operand_of(b, k, n, scratch + m * k);
-    divide(&p, threads);
-    pool_for(threads, (m + p.tile_rows - 1) / p.tile_rows * p.tiles_across, 1, multiply_parts, &p);
+    p.grid = linear_divide(m, n, threads, BLOCK, BLOCK);
+    pool_for(threads, p.grid.parts, 1, multiply_parts, &p);
 }
 
 int linear_is_missing(const linear_way *way)

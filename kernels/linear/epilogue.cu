@@ -14,6 +14,7 @@
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <float.h>
 
 #include "../common/ceil_div.cuh"
@@ -114,6 +115,28 @@ struct bias_gelu_operation {
             out.at[n] = T(gelu(static_cast<float>(in.a.at[n])));
         }
         if (pre != hidden) pre[i] = in.a;
+        hidden[i] = out;
+    }
+};
+
+/* GELU is taken of pre as it is, since no backward pass sees it. */
+template <typename T, int N>
+struct bias_gelu_e4m3_operation {
+    using loaded = pair_of_lanes<T, N>;
+    const lanes<T, N> *bias, *pre;
+    const float *scale;
+    lanes<__nv_fp8_e4m3, N> *hidden;
+
+    __device__ loaded load(int64_t i, unsigned column) const { return {pre[i], bias[column]}; }
+
+    __device__ void store(int64_t i, const loaded &in) const
+    {
+        lanes<__nv_fp8_e4m3, N> out;
+        float factor = *scale;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            out.at[n] = __nv_fp8_e4m3(
+                factor * gelu(static_cast<float>(in.a.at[n]) + static_cast<float>(in.b.at[n])));
         hidden[i] = out;
     }
 };
@@ -368,6 +391,21 @@ struct bias_gelu_call : matrix_call {
     }
 };
 
+struct bias_gelu_e4m3_call : matrix_call {
+    const void *bias, *pre;
+    const float *scale;
+    void *hidden;
+
+    template <typename T, int N>
+    int run() const
+    {
+        return launch_map(bias_gelu_e4m3_operation<T, N>{as_lanes<T, N>(bias), as_lanes<T, N>(pre),
+                                                         scale,
+                                                         as_lanes<__nv_fp8_e4m3, N>(hidden)},
+                          rows, width / N, stream);
+    }
+};
+
 struct gelu_gradient_call : matrix_call {
     const void *pre;
     void *gradient;
@@ -418,6 +456,14 @@ int linear_bias_gelu(kernel_dtype dtype, int64_t rows, int64_t width, const void
                      void *hidden, kernel_stream stream)
 {
     return choose(dtype, rows, width, bias_gelu_call{{rows, width, stream}, bias, pre, hidden});
+}
+
+int linear_bias_gelu_e4m3(int64_t rows, int64_t width, const void *bias, const void *pre,
+                          const float *scale, void *hidden, kernel_stream stream)
+{
+    if (!is_valid(rows, width)) return KERNEL_ERROR_ARGUMENT;
+    return choose_lanes<__nv_bfloat16>(
+        width, bias_gelu_e4m3_call{{rows, width, stream}, bias, pre, scale, hidden});
 }
 
 int linear_gelu_gradient(kernel_dtype dtype, int64_t rows, int64_t width, const void *pre,

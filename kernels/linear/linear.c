@@ -19,10 +19,9 @@
 #include <string.h>
 
 #include "../common/convert.h"
-#include "../common/element.h"
 #include "../common/lanes.h"
 #include "../common/pool.h"
-#include "../common/simd.h"
+#include "../common/typed_rows.h"
 
 linear_matrix linear_rows(const void *data, kernel_dtype dtype, int64_t columns)
 {
@@ -167,8 +166,8 @@ static void add_elements(const void *src, kernel_dtype dtype, int64_t count, flo
     float piece[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
         int64_t now = at_most(count - i, PIECE);
-        kernel_to_f32(element_at(src, dtype, i), dtype, now, piece);
-        for (int64_t j = 0; j < now; j++) row[i + j] += piece[j];
+        const float *x = typed_row(src, dtype, i, now, piece);
+        for (int64_t j = 0; j < now; j++) row[i + j] += x[j];
     }
 }
 
@@ -237,6 +236,7 @@ typedef struct epilogue {
     int64_t columns;
     const void *bias, *residual, *pre;
     void *y;
+    float *product; /* y itself, where that is f32 and is not added to */
 } epilogue;
 
 static void finish_rows(void *context, int worker, int64_t begin, int64_t end)
@@ -244,7 +244,8 @@ static void finish_rows(void *context, int worker, int64_t begin, int64_t end)
     const epilogue *e = context;
     kernel_dtype dtype = e->layer->dtype;
     int64_t first = begin * e->columns, count = (end - begin) * e->columns;
-    float *product = e->layer->product + first;
+    float *product = e->product + first;
+    void *y = element_to(e->y, dtype, first);
     (void)worker;
     for (int64_t i = 0; e->bias && i < end - begin; i++)
         add_elements(e->bias, dtype, e->columns, product + i * e->columns);
@@ -252,38 +253,42 @@ static void finish_rows(void *context, int worker, int64_t begin, int64_t end)
     if (e->pre)
         multiply_gelu_gradient(e->layer->way, element_at(e->pre, dtype, first), dtype, count,
                                product);
-    kernel_from_f32(product, dtype, count, element_to(e->y, dtype, first));
+    if (product != y) kernel_from_f32(product, dtype, count, y);
 }
 
-static void finish(const linear_layer *l, int64_t rows, epilogue e)
+static void run(const linear_layer *l, int64_t rows, int64_t depth, linear_matrix a,
+                linear_matrix b, epilogue e)
 {
+    int in_place = element_is_f32(l->dtype) && e.y != e.residual && e.y != e.pre;
     e.layer = l;
-    for_rows(l->way, rows, e.columns, finish_rows, &e);
+    e.product = in_place ? e.y : l->product;
+    l->way->multiply(rows, e.columns, depth, a, b, e.product, l->scratch);
+    if (e.product != e.y || e.bias || e.residual || e.pre)
+        for_rows(l->way, rows, e.columns, finish_rows, &e);
 }
 
 void linear_layer_forward(const linear_layer *l, const void *x, const void *weight,
                           const void *bias, const void *residual, void *y)
 {
-    l->way->multiply(l->tokens, l->out, l->in, linear_rows(x, l->dtype, l->in),
-                     linear_transposed(weight, l->dtype, l->in), l->product, l->scratch);
-    finish(l, l->tokens, (epilogue){.columns = l->out, .bias = bias, .residual = residual, .y = y});
+    run(l, l->tokens, l->in, linear_rows(x, l->dtype, l->in),
+        linear_transposed(weight, l->dtype, l->in),
+        (epilogue){.columns = l->out, .bias = bias, .residual = residual, .y = y});
 }
 
 void linear_layer_input_gradient(const linear_layer *l, const void *y_gradient, const void *weight,
                                  const void *pre, void *x_gradient)
 {
-    l->way->multiply(l->tokens, l->in, l->out, linear_rows(y_gradient, l->dtype, l->out),
-                     linear_rows(weight, l->dtype, l->in), l->product, l->scratch);
-    finish(l, l->tokens, (epilogue){.columns = l->in, .pre = pre, .y = x_gradient});
+    run(l, l->tokens, l->out, linear_rows(y_gradient, l->dtype, l->out),
+        linear_rows(weight, l->dtype, l->in),
+        (epilogue){.columns = l->in, .pre = pre, .y = x_gradient});
 }
 
 void linear_layer_weight_gradient(const linear_layer *l, const void *x, const void *y_gradient,
                                   const void *residual, void *weight_gradient)
 {
-    l->way->multiply(l->out, l->in, l->tokens, linear_transposed(y_gradient, l->dtype, l->out),
-                     linear_rows(x, l->dtype, l->in), l->product, l->scratch);
-    finish(l, l->out,
-           (epilogue){.columns = l->in, .residual = residual, .y = weight_gradient});
+    run(l, l->out, l->tokens, linear_transposed(y_gradient, l->dtype, l->out),
+        linear_rows(x, l->dtype, l->in),
+        (epilogue){.columns = l->in, .residual = residual, .y = weight_gradient});
 }
 
 /* Columns of y_gradient, so that a column's sum does not depend on the threads. */

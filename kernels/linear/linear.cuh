@@ -13,6 +13,8 @@
  *             them when the plan is made, on scratch memory;
  *   first     the same by the heuristic's first proposal, fused where it has one.
  *
+ * e4m3 is cuBLASLt's only, and that wants op_a T and op_b N, which is a forward step.
+ *
  * Layout: rows of tokens, row major; a weight is [out, in], as in PyTorch's
  * Linear. cuBLAS is column major: there a row-major [r, c] matrix is the c x r
  * one with leading dimension c. So each product is asked for transposed:
@@ -46,9 +48,11 @@ enum linear_epilogue {
 struct linear_problem {
     cublasOperation_t op_a, op_b;
     int64_t m, n, k;
-    kernel_dtype dtype; /* f32, tf32, f16 or bf16, of every operand; sums are f32 */
+    kernel_dtype dtype; /* f32, tf32, f16, bf16 or e4m3, of a and b; sums are f32 */
     linear_epilogue epilogue;
     bool adds_c;
+    kernel_dtype d_dtype; /* of d: kernel_result_dtype(dtype), which bias, c and aux are too,
+                             or, of LINEAR_GELU_BIAS, e4m3: the next product's operand */
 };
 
 /* Device memory, aligned to 16 bytes. A gradient's epilogue writes bias and
@@ -56,6 +60,9 @@ struct linear_problem {
 struct linear_operands {
     const void *a, *b, *c;
     void *d, *bias, *aux;
+    /* Of e4m3, one f32 each: the factors of a and b, and what is multiplied into d before
+     * it is rounded to e4m3. aux is then scratch, of bf16 and as large as d. */
+    const float *a_scale, *b_scale, *d_scale;
 };
 
 linear_problem linear_forward(kernel_dtype dtype, int64_t tokens, int64_t in, int64_t out,
@@ -72,7 +79,7 @@ struct linear_plan {
     bool by_lt; /* cuBLASLt with the members below; else cublasGemmEx */
     bool fused; /* the epilogue is inside the product */
     cublasLtMatmulDesc_t operation;
-    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatrixLayout_t a, b, c, d;
     cublasLtMatmulAlgo_t algorithm;
 };
 
@@ -107,6 +114,10 @@ int linear_add_bias(kernel_dtype dtype, int64_t rows, int64_t width, const void 
  * 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). */
 int linear_bias_gelu(kernel_dtype dtype, int64_t rows, int64_t width, const void *bias, void *pre,
                      void *hidden, kernel_stream stream);
+
+/* hidden = gelu(pre + bias) * *scale, rounded to e4m3, of pre and bias in bf16. */
+int linear_bias_gelu_e4m3(int64_t rows, int64_t width, const void *bias, const void *pre,
+                          const float *scale, void *hidden, kernel_stream stream);
 
 /* gradient *= gelu'(pre), in place. */
 int linear_gelu_gradient(kernel_dtype dtype, int64_t rows, int64_t width, const void *pre,

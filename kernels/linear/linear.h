@@ -67,7 +67,7 @@ linear_matrix linear_transposed(const void *data, kernel_dtype dtype, int64_t co
 /* ---- linear layers: y = x weight^T + bias, weight [out, in] ------------------- */
 
 /* scratch: linear_layer_scratch_floats. product: room for the largest of tokens *
- * in, tokens * out and out * in. */
+ * in, tokens * out and out * in. Results may be nothing that goes into a product. */
 typedef struct linear_layer {
     const linear_way *way;
     kernel_dtype dtype;

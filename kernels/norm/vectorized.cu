@@ -28,6 +28,7 @@
  * register class run the naive kernels.
  */
 #include "norm.cuh"
+#include "../common/launch.cuh"
 #include "../common/ptx.cuh"
 
 namespace {
@@ -59,6 +60,14 @@ template <typename T, int COUNT, int ROW_THREADS, int ACCESSES> struct slice {
 #pragma unroll
         for (int i = 0; i < ACCESSES; i++)
             if (has(i)) raw[i] = row_load<COUNT>(row, number(i));
+    }
+
+    /* Of memory that a kernel may still write when this one starts. */
+    __device__ __forceinline__ void load_written(const T *row, raws &raw) const
+    {
+#pragma unroll
+        for (int i = 0; i < ACCESSES; i++)
+            if (has(i)) raw[i] = row_load_written<COUNT>(row, number(i));
     }
 
     /* function(i, e) for every element that exists. */
@@ -101,8 +110,8 @@ __device__ __forceinline__ void load_values(const norm_forward_rows<T> &r, int64
 {
     using access = row_access<T, COUNT>;
     typename access::raw x[ACCESSES], residual[ACCESSES];
-    part.load(r.x + first, x);
-    if (r.residual) part.load(r.residual + first, residual);
+    part.load_written(r.x + first, x);
+    if (r.residual) part.load_written(r.residual + first, residual);
 #pragma unroll
     for (int i = 0; i < ACCESSES; i++) {
         if (!part.has(i)) continue;
@@ -151,6 +160,7 @@ forward_kernel(norm_forward_rows<T> r)
     slice<T, COUNT, ROW_THREADS, ACCESSES> part(r.width);
     scales<T, COUNT, ROW_THREADS, ACCESSES> by;
     float values[ACCESSES][COUNT], sum = 0.0f, squares = 0.0f, mean = 0.0f;
+    ptx_wait_for_kernel_before();
     load_values(r, row * r.width, part, values);
     part.load(r.weight, by.weight);
     if (r.bias) part.load(r.bias, by.bias);
@@ -176,9 +186,8 @@ int launch_forward(const norm_forward_rows<T> &r, kernel_stream stream)
     constexpr int BLOCK_ROWS = BLOCK_THREADS<ROW_THREADS> / ROW_THREADS;
     int64_t blocks = ceil_div(r.rows, BLOCK_ROWS);
     if (!row_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    forward_kernel<T, COUNT, ROW_THREADS, ACCESSES>
-        <<<static_cast<unsigned>(blocks), BLOCK_THREADS<ROW_THREADS>, 0, stream>>>(r);
-    return cudaGetLastError();
+    return launch_early(forward_kernel<T, COUNT, ROW_THREADS, ACCESSES>,
+                        static_cast<unsigned>(blocks), BLOCK_THREADS<ROW_THREADS>, 0, stream, r);
 }
 
 /* The class of ROW_THREADS with the fewest accesses, from ACCESSES to MOST,

@@ -87,6 +87,10 @@ static void several_files_a_side(void **state)
     assert_says(output, "margin 3 %");
     assert_int_equal(run("--baseline base.csv base.csv --current same.csv"), 2);
     assert_says(complaint, "base.csv:2: column 'run': run 1 of campaign 'c1' has a second row");
+    assert_int_equal(run("--check base.csv; cp base.csv other.csv; exit 0;"), 0);
+    assert_int_equal(run("--baseline base.csv other.csv --current same.csv"), 2);
+    assert_says(complaint, "other.csv:2: column 'run': run 1 of campaign 'c1' has a second row");
+    assert_says(complaint, "; the first is at base.csv:2");
     assert_int_equal(run("base.csv - < ../../../dev/null"), 2);
     assert_int_equal(run("base.csv - < slow.csv"), 1);
 }

@@ -123,8 +123,8 @@ static inline running start(const char *const *arguments)
     started.pid = fork();
     if (started.pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
-        freopen("/dev/null", "w", stderr);
-        execv(file, (char *const *)(uintptr_t)argv);
+        if (freopen("/dev/null", "w", stderr))
+            execv(file, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
     close(ends[1]);

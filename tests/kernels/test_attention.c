@@ -151,7 +151,8 @@ static void test_variants(void **state)
                                              {2, 3, 127, 64, 0},
                                              {1, 2, 129, 40, 0},
                                              {1, 1, 200, 17, 0},
-                                             {1, 1, 65, 128, 0}};
+                                             {1, 1, 65, 128, 0},
+                                             {1, 3, 300, 32, 0}}; /* ranges across heads */
     static const kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_BF16, KERNEL_F16};
     static const double bounds[] = {2e-6, 4e-3, 1e-3};
     (void)state;

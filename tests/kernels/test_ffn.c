@@ -355,13 +355,13 @@ static void test_e4m3_by_hand(void **state)
     const float w2[] = {1, 2, -1, 0.5f, 0, 0, 0, 1, 0}, b2[] = {3, -1, 0.5f};
     float y[3];
     small_e4m3 p = {{1, 3, 3}, x, w1, b1, w2, b2,
-                    {.x = 4, .w1 = 2, .hidden = 4, .per_hidden = 0.25f, .w2 = 0.5f}};
+                    {{.factor = 4}, {.factor = 2}, {.factor = 4}, {.factor = 0.25f}, {.factor = 0.5f}}};
     run_e4m3(&p, y);
     /* In steps of 4 hidden is 24.25, 18.5 and 38, of which e4m3 has 24, 18 and (between 36
      * and 40, a tie) 40: 96, 72 and 160. */
     assert_true(y[0] == 3 + 0.5f * (96 + 2 * 72 - 160));
-    p.scales.hidden = 0.125f;
-    p.scales.per_hidden = 8; /* 776, 592 and 1216, all beyond 448: 56 each */
+    p.scales.hidden.factor = 0.125f;
+    p.scales.per_hidden.factor = 8; /* 776, 592 and 1216, all beyond 448: 56 each */
     run_e4m3(&p, y);
     assert_true(y[1] == -1 + 0.5f * 0.5f * 56);
     assert_true(y[2] == 0.5f + 0.5f * 56);
@@ -376,8 +376,9 @@ static void test_e4m3_rounds_once(void **state)
     float values[5][W * H], y[N * W];
     double expected[N * W], pre[N * H], hidden[N * H], difference = 0, norm = 0;
     const int64_t counts[] = {N * W, W * H, H, W * H, W};
-    const ffn_scales scales = {1 / 64.0f, 1 / 448.0f, 1 / 64.0f, 64, 1 / 768.0f};
-    const float factors[] = {scales.x, scales.w1, 1, scales.w2, 1};
+    const float factors[] = {1 / 64.0f, 1 / 448.0f, 1, 1 / 768.0f, 1};
+    const ffn_scales scales = {{.factor = factors[0]}, {.factor = factors[1]},
+                               {.factor = 1 / 64.0f}, {.factor = 64}, {.factor = factors[3]}};
     ffn_shape shape = {N, W, H};
     for (int i = 0; i < 5; i++) {
         kernel_dtype dtype = factors[i] < 1 ? KERNEL_E4M3 : KERNEL_BF16;
@@ -405,7 +406,8 @@ static void test_e4m3_refusals(void **state)
 {
     (void)state;
     uint16_t kept[1];
-    const ffn_scales scales = {1, 1, 1, 1, 1};
+    const ffn_scales scales = {{.factor = 1}, {.factor = 1}, {.factor = 1}, {.factor = 1},
+                               {.factor = 1}};
     const kernel_variant *naive = kernel_find(&ffn_forward_cpu, "naive");
     ffn_forward_args args = {.shape = {1, 1, 1}, .dtype = KERNEL_E4M3};
     assert_int_equal(run_variant(naive, &args), KERNEL_ERROR_ARGUMENT); /* no scales */

@@ -8,6 +8,8 @@
 #include "kernel_test.h"
 
 #include "../../kernels/common/convert.h"
+#include "../../kernels/common/cpu.h"
+#include "../../kernels/common/pool.h"
 #include "../../kernels/optimizer/optimizer.h"
 #include "../../kernels/common/parameters.h"
 #include "../../kernels/common/random.h"
@@ -209,6 +211,9 @@ static void test_clip_reference(void **unused)
 
 enum { TENSORS = 7 };
 static const int64_t odd_counts[TENSORS] = {1, 31, 0, 33, 1025, 4096, 2049};
+/* Long enough for several threads, with a rest behind the last whole piece of each. */
+static const int64_t shared_counts[TENSORS] = {3, 150001, 0, 70003, 4097, 1, 9001};
+static const int64_t *counts = odd_counts;
 
 /* One allocation an array: tensors follow each other without a gap, so that
  * most start unaligned; a guard element stands before and behind. */
@@ -258,16 +263,16 @@ static void open_flat(flat *f, kernel_dtype dtype)
 {
     int64_t begin = 0;
     *f = (flat){.dtype = dtype, .list = {f->tensors, TENSORS}};
-    for (int i = 0; i < TENSORS; i++) f->count += odd_counts[i];
+    for (int i = 0; i < TENSORS; i++) f->count += counts[i];
     f->parameter = new_array(dtype, f->count, 1, 1);
     f->gradient = new_array(dtype, f->count, 2, 2);
     f->first = new_array(KERNEL_F32, f->count, 1, 3);
     f->second = new_array(KERNEL_F32, f->count, 1, 4);
     for (int64_t i = 1; i <= f->count; i++) f->second[i] *= f->second[i];
     if (dtype != KERNEL_F32) f->master = new_array(KERNEL_F32, f->count, 1, 1);
-    for (int i = 0; i < TENSORS; i++, begin += odd_counts[i - 1])
+    for (int i = 0; i < TENSORS; i++, begin += counts[i - 1])
         f->tensors[i] = (optimizer_tensor){
-            odd_counts[i], at(f->parameter, dtype, begin), at(f->gradient, dtype, begin),
+            counts[i], at(f->parameter, dtype, begin), at(f->gradient, dtype, begin),
             f->master ? f->master + 1 + begin : NULL, f->first + 1 + begin, f->second + 1 + begin};
 }
 
@@ -473,23 +478,72 @@ static void test_clip_norm_shows_a_nan(void **unused)
     }
 }
 
+static void check_clip_scale(const kernel_variant *variant, kernel_dtype dtype)
+{
+    flat f;
+    float norm = 0, scale = -0.3f;
+    open_flat(&f, dtype);
+    double *expected = doubles_of(f.gradient, dtype, f.count);
+    optimizer_clip_args args = {f.list, dtype, 1, &norm, &scale};
+    for (int64_t j = 0; j < f.count; j++) expected[j] *= (double)scale;
+    assert_int_equal(run_variant(variant, &args), KERNEL_OK);
+    assert_array(f.gradient, dtype, f.count, expected, dtype == KERNEL_F32 ? 1e-7 : 4e-3);
+    free(expected);
+    close_flat(&f);
+}
+
 static void test_clip_scale_variants(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < optimizer_clip_scale_cpu.count; i++)
-        for (int d = 0; d < DTYPES; d++) {
-            flat f;
-            float norm = 0, scale = -0.3f;
-            open_flat(&f, dtypes[d]);
-            double *expected = doubles_of(f.gradient, dtypes[d], f.count);
-            optimizer_clip_args args = {f.list, dtypes[d], 1, &norm, &scale};
-            for (int64_t j = 0; j < f.count; j++) expected[j] *= (double)scale;
-            assert_int_equal(run_variant(&optimizer_clip_scale_cpu.rows[i], &args), KERNEL_OK);
-            assert_array(f.gradient, dtypes[d], f.count, expected,
-                         dtypes[d] == KERNEL_F32 ? 1e-7 : 4e-3);
-            free(expected);
-            close_flat(&f);
-        }
+        for (int d = 0; d < DTYPES; d++)
+            check_clip_scale(&optimizer_clip_scale_cpu.rows[i], dtypes[d]);
+}
+
+/* ---- what several threads share ------------------------------------------ */
+
+static const kernel_variant *threads_of(kernel_table table)
+{
+    const kernel_variant *last = &table.rows[table.count - 1];
+    assert_string_equal(last->name, "threads");
+    return last;
+}
+
+static void test_shared_by_threads(void **unused)
+{
+    const float quarter = 0.25f;
+    const int threads[] = {1, 2, 3, 5};
+    (void)unused;
+    counts = shared_counts;
+    for (int i = 0; i < 4; i++) {
+        kernel_dtype dtype = dtypes[i % DTYPES];
+        pool_set_threads(threads[i]);
+        check_adamw(threads_of(optimizer_adamw_cpu), dtype, &quarter);
+        check_sgd(threads_of(optimizer_sgd_cpu), dtype, &quarter);
+        check_clip_norm(threads_of(optimizer_clip_norm_cpu), dtype, 1);
+        check_clip_scale(threads_of(optimizer_clip_scale_cpu), dtype);
+    }
+    counts = odd_counts;
+    pool_set_threads(cpu_threads());
+}
+
+/* The sum of squares too, whose terms an order of their own would round otherwise. */
+static void test_threads_have_no_say_in_the_bits(void **unused)
+{
+    float norms[4], scale;
+    flat f;
+    (void)unused;
+    counts = shared_counts;
+    open_flat(&f, KERNEL_F32);
+    for (int threads = 1; threads <= 4; threads++) {
+        optimizer_clip_args args = {f.list, KERNEL_F32, 1, &norms[threads - 1], &scale};
+        pool_set_threads(threads);
+        assert_int_equal(run_variant(threads_of(optimizer_clip_norm_cpu), &args), KERNEL_OK);
+        assert_memory_equal(&norms[threads - 1], &norms[0], sizeof norms[0]);
+    }
+    close_flat(&f);
+    counts = odd_counts;
+    pool_set_threads(cpu_threads());
 }
 
 /* ---- errors ------------------------------------------------------------ */
@@ -545,6 +599,8 @@ int main(void)
         cmocka_unit_test(test_clip_norm_variants),
         cmocka_unit_test(test_clip_norm_shows_a_nan),
         cmocka_unit_test(test_clip_scale_variants),
+        cmocka_unit_test(test_shared_by_threads),
+        cmocka_unit_test(test_threads_have_no_say_in_the_bits),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

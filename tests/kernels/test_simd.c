@@ -11,6 +11,7 @@
 #include "../../kernels/common/random.h"
 #include "../../kernels/common/simd.h"
 #include "../../kernels/ffn/ffn.h"
+#include "../../kernels/linear/grid.h"
 #include "../../kernels/linear/linear.h"
 
 typedef void test_of_family(const simd_functions *f);
@@ -255,6 +256,22 @@ static void sums_of(const simd_functions *f)
     }
 }
 
+/* What is beside the result stays as it is. */
+static void transpose_of(const simd_functions *f)
+{
+    enum { LINES = 35, LENGTH = 70, SRC = LENGTH + 1, DST = LINES + 3 };
+    float src[LINES * SRC], dst[(LENGTH + 1) * DST];
+    for (int i = 0; i < LINES * SRC; i++) src[i] = (float)i;
+    for (int lines = 1; lines <= LINES; lines += lines < 9 ? 1 : 13)
+        for (int length = 1; length <= LENGTH; length += length < 9 ? 1 : 7) {
+            for (int i = 0; i < (LENGTH + 1) * DST; i++) dst[i] = -1;
+            f->transpose(lines, length, src, SRC, dst, DST);
+            for (int j = 0; j <= LENGTH; j++)
+                for (int i = 0; i < DST; i++)
+                    assert_close(dst[j * DST + i], i < lines && j < length ? i * SRC + j : -1, 0);
+        }
+}
+
 static void test_families(void **state)
 {
     (void)state;
@@ -268,6 +285,7 @@ static void test_families(void **state)
     for_families(halves_of);
     for_families(maps_of);
     for_families(sums_of);
+    for_families(transpose_of);
 }
 
 /* ---- products of any size and layout --------------------------------------------- */
@@ -303,7 +321,7 @@ static void test_products(void **state)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},    {1, 33, 7},    {13, 1, 300}, {12, 32, 256},
                                        {25, 65, 513}, {150, 300, 17}, {3, 520, 40},
-                                       {130, 200, 47}}; /* several threads' */
+                                       {130, 200, 47}, {61, 301, 270}}; /* several threads' */
     const linear_way *ways[] = {&linear_naive, &linear_tiled, &linear_simd, &linear_threads,
                                 &linear_blas};
     (void)state;
@@ -313,12 +331,61 @@ static void test_products(void **state)
                 expect_product(ways[w], sizes[i][0], sizes[i][1], sizes[i][2], layout);
 }
 
+/* Of matrices in which no two elements lie side by side, sums of whole numbers. */
+static void test_strides(void **state)
+{
+    enum { M = 50, N = 70, K = 301 };
+    const linear_way *ways[] = {&linear_simd, &linear_threads};
+    float *a = fresh(2 * M * K * sizeof *a), *b = fresh(3 * K * N * sizeof *b);
+    float *c = fresh(M * N * sizeof *c), *scratch = fresh(linear_scratch_floats(M, N, K) * 4);
+    (void)state;
+    for (int i = 0; i < 2 * M * K; i++) a[i] = (float)(i % 7);
+    for (int i = 0; i < 3 * K * N; i++) b[i] = (float)(i % 5);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        ways[w]->multiply(M, N, K, (linear_matrix){a, KERNEL_F32, 2 * K, 2},
+                          (linear_matrix){b, KERNEL_F32, 3 * N, 3}, c, scratch);
+        for (int i = 0; i < M * N; i++) {
+            int sum = 0;
+            for (int p = 0; p < K; p++)
+                sum += (2 * (i / N * K + p)) % 7 * ((3 * (i % N + p * N)) % 5);
+            assert_close(c[i], sum, 0);
+        }
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(scratch);
+}
+
+/* Every element is in one part, and no thread has much more than its share: 5 % where the
+ * threads divide evenly, 20 % where they are a prime, or three of them and five. */
+static void test_parts(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 16; threads++)
+        for (int64_t m = 512; m <= 2048; m += 256)
+            for (int64_t n = 768; n <= 3072; n += 256) {
+                linear_grid g = linear_divide(m, n, threads, 12, 32);
+                int64_t down = g.parts / g.across;
+                assert_int_equal(g.parts, down * g.across);
+                assert_true(down * g.rows >= m && (down - 1) * g.rows < m);
+                assert_true(g.across * g.columns >= n && (g.across - 1) * g.columns < n);
+                assert_true(g.rows % 12 == 0 && g.columns % 32 == 0);
+                double most = (double)(linear_pieces(g.parts, threads) * g.rows * g.columns);
+                int even = (threads & (threads - 1)) == 0;
+                assert_true(most <= (even ? 1.05 : 1.2) * (double)(m * n) / threads);
+                assert_true(g.parts >= threads || !even);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unknown_names),
         cmocka_unit_test(test_families),
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests_name("simd", tests, NULL, NULL);
 }

@@ -23,28 +23,30 @@ typedef struct spoiling {
     int (*run)(const void *args, void *workspace, void *state, kernel_stream stream);
     int array;       /* of which one element is set to `value` */
     int64_t element; /* counted from the end */
-    float value;
+    uint32_t word;   /* the value: where -ffast-math knows of no NaN, a float may lose it */
 } spoiling;
 
 static spoiling spoil;
 
-/* Also where -ffast-math knows of no NaN. */
-static float as_float(uint32_t word)
+enum { A_NAN = 0x7fc00000, INFINITE = 0x7f800000 };
+
+static uint32_t word_of(float value)
 {
-    float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    return word;
 }
 
-static float *spoiled_element(const optimizer_case *o)
+static void set_spoiled_element(const optimizer_case *o, uint32_t word)
 {
-    return (float *)o->state.arrays[spoil.array] + o->state.elements - spoil.element;
+    float *all = o->state.arrays[spoil.array];
+    memcpy(all + o->state.elements - spoil.element, &word, sizeof word);
 }
 
 static int run_and_spoil(const void *args, void *workspace, void *where, kernel_stream stream)
 {
     int code = spoil.run(args, workspace, where, stream);
-    *spoiled_element(args) = spoil.value;
+    set_spoiled_element(args, spoil.word);
     return code;
 }
 
@@ -52,9 +54,9 @@ static int run_and_spoil(const void *args, void *workspace, void *where, kernel_
 static int run_without_seeing(const void *args, void *workspace, void *where, kernel_stream stream)
 {
     int code;
-    *spoiled_element(args) = 0;
+    set_spoiled_element(args, 0);
     code = spoil.run(args, workspace, where, stream);
-    *spoiled_element(args) = spoil.value;
+    set_spoiled_element(args, spoil.word);
     return code;
 }
 
@@ -92,7 +94,7 @@ static void test_scaled_gradients(void **unused)
 {
     (void)unused;
     check(CLIP_SCALE, optimizer_clip_scale_cpu, NULL, "ok");
-    spoil = (spoiling){.array = GRADIENT, .value = as_float(0x7fc00000)};
+    spoil = (spoiling){.array = GRADIENT, .word = A_NAN};
     for (spoil.element = 1; spoil.element < 1000000; spoil.element *= 50)
         check(CLIP_SCALE, optimizer_clip_scale_cpu, run_and_spoil, "mismatch");
 }
@@ -101,7 +103,7 @@ static void test_scaled_gradients(void **unused)
 static void test_norm_without_the_last_element(void **unused)
 {
     (void)unused;
-    spoil = (spoiling){.array = GRADIENT, .element = 1, .value = 100};
+    spoil = (spoiling){.array = GRADIENT, .element = 1, .word = word_of(100)};
     check(CLIP_NORM, optimizer_clip_norm_cpu, run_without_seeing, "mismatch");
     check(CLIP_NORM, optimizer_clip_norm_cpu, run_and_spoil, "ok");
 }
@@ -119,12 +121,12 @@ static void test_steps(void **unused)
     (void)unused;
     check(ADAMW, optimizer_adamw_cpu, NULL, "ok");
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        spoil = (spoiling){.array = arrays[i], .element = 1, .value = 7}; /* in a window */
+        spoil = (spoiling){.array = arrays[i], .element = 1, .word = word_of(7)}; /* in a window */
         check(ADAMW, optimizer_adamw_cpu, run_and_spoil, "mismatch");
         spoil.element = 1000; /* in none */
-        spoil.value = arrays[i] == PARAMETER ? as_float(0x7fc00000) : 7;
+        spoil.word = arrays[i] == PARAMETER ? A_NAN : word_of(7);
         check(ADAMW, optimizer_adamw_cpu, run_and_spoil, "mismatch");
-        spoil.value = as_float(0x7f800000); /* infinity */
+        spoil.word = INFINITE;
         check(ADAMW, optimizer_adamw_cpu, run_and_spoil, "mismatch");
     }
     check(ADAMW, optimizer_adamw_cpu, run_nothing, "mismatch");

@@ -1,6 +1,7 @@
 """The work on PyTorch: for each case of the suites a function (case, inputs) -> Workload."""
+from ..variants import PRODUCTS
 from . import (attention, block, ceilings, copies, embedding, ffn, loss, model, norm,
-               optimizer)
+               optimizer, products)
 from .inputs import Inputs
 
 BUILDERS = {name: build
@@ -12,4 +13,10 @@ BUILDERS = {name: build
 def builder(device, seed, weights=None):
     """A function Case -> Workload."""
     inputs = Inputs(device, seed, weights)
-    return lambda case: BUILDERS[case.name](case, inputs)
+    return lambda case: build(case, inputs)
+
+
+def build(case, inputs):
+    if case.variant == PRODUCTS:
+        return products.build_products(case, inputs)
+    return BUILDERS[case.name](case, inputs)

@@ -4,9 +4,9 @@ import math
 import torch
 from torch.nn import functional
 
-from ..variants import SDPA_BACKENDS
+from ..variants import NUMPY, SDPA_BACKENDS
 from ..workload import Workload
-from .calls import autograd_run
+from .calls import autograd_run, in_numpy
 from .checks import compared, doubles, reference_gradients
 
 
@@ -22,6 +22,8 @@ def attention_of_head(causal):
 
 
 def sdpa_attention(case):
+    if case.variant == NUMPY:
+        return in_numpy(case)
     from torch.nn.attention import SDPBackend, sdpa_kernel
     backend, causal = getattr(SDPBackend, SDPA_BACKENDS[case.variant]), bool(case.shape["causal"])
 

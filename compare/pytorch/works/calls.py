@@ -1,10 +1,24 @@
 """The same function called in the ways that variants name."""
 import torch
 
-from ..variants import COMPILED, REDUCE_OVERHEAD
+from ..variants import COMPILED, NUMPY, REDUCE_OVERHEAD
+
+
+def in_numpy(case):
+    """The case in numpy's words, as a function of tensors whose memory the arrays share."""
+    from .arrays import array_function
+    function = array_function(case)
+
+    def call(*tensors):
+        found = function(*(tensor.detach().numpy() for tensor in tensors))
+        return tuple(map(torch.from_numpy, found)) if isinstance(found, tuple) \
+            else torch.from_numpy(found)
+    return call
 
 
 def compiled(function, case):
+    if case.variant == NUMPY:
+        return in_numpy(case)
     if case.variant not in COMPILED:
         return function
     from torch._functorch import config

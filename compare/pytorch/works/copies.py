@@ -41,4 +41,5 @@ def build_memset(case, inputs):
 
 
 BUILDERS = {"memcpy.h2d": build_h2d, "memcpy.d2h": build_d2h, "memcpy.d2d": build_d2d,
+            "memcpy.h2h": build_d2d,
             "memcpy.memset": build_memset}

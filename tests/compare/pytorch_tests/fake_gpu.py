@@ -17,6 +17,7 @@ class FakeNvml:
 class FakeGpu:
     """Takes calls on the host. A call is hidden behind a sleep of at least `needs_us`."""
 
+    asynchronous = True
     l2_bytes = 50 << 20
     elsewhere_us = 0.0
 
@@ -24,6 +25,12 @@ class FakeGpu:
         self.needs_us, self.capturable, self.hiccups = needs_us, capturable, hiccups
         self.nvml, self.device, self.lost, self.sleeps = FakeNvml(), "cpu", False, []
         self.mode, self.modes = None, []  # which a sample was taken in
+
+    def begin(self, case):
+        self.begun = case
+
+    def runs_on(self, case):
+        return None
 
     def machine(self):
         return {"device": "Fake GPU", "uuid": "GPU-0", "sm_count": 1, "l2_bytes": self.l2_bytes}

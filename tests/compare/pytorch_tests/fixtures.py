@@ -18,6 +18,7 @@ from . import ROOT
 
 PROGRAM = os.path.join(ROOT, "compare", "pytorch")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 
 # What has no peer: a block's seams, and what only CUDA's own calls do.
 WITHOUT_PEER = {"block.part", "memcpy.bidirectional", "memcpy.overlap", "memcpy.peer",
@@ -52,17 +53,17 @@ def columns_of_the_header():
 COLUMNS = columns_of_the_header()
 
 
-def listed(suite, name, variant, dtype, params, data=None, flops=None):
+def listed(suite, name, variant, dtype, params, data=None, flops=None, backend="cuda"):
     """The object that --list --json writes for a case, of seed 1."""
-    known = {"schema": 2, "suite": suite, "case": name, "variant": variant, "backend": "cuda",
+    known = {"schema": 2, "suite": suite, "case": name, "variant": variant, "backend": backend,
              "dtype": dtype, "params": params or None, "bytes": data, "flops": flops,
              "gpubench_version": "2.0.0", "git": "abc1234", "cpu": "A processor", "seed": 1}
     return {column: known.get(column) for column in COLUMNS}
 
 
-def make_case(suite, name, variant, dtype, params, data=None, flops=None):
+def make_case(suite, name, variant, dtype, params, data=None, flops=None, backend="cuda"):
     return Case(suite, name, variant, dtype, params,
-                listed(suite, name, "naive", dtype, params, data, flops))
+                listed(suite, name, "naive", dtype, params, data, flops, backend))
 
 
 def write_lists(folder):

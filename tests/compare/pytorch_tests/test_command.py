@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from pytorch.command import main
+from pytorch.options import make_parser
 
 from . import ROOT
 from .fixtures import HAS_TORCH, LISTS, listed, run_program
@@ -30,7 +31,8 @@ class CommandLine(unittest.TestCase):
         for option, value in (("--runs", "0"), ("--runs", "x"), ("--runs", "1001"),
                               ("--max-time", "0"), ("--max-time", "nan"), ("--seed", "-1"),
                               ("--suite", "attention,none"), ("--dtype", "f8"),
-                              ("--filter", "("), ("--device", "cpu"), ("--campaign", ""),
+                              ("--filter", "("), ("--device", "gpu"), ("--campaign", ""),
+                              ("--threads", "0"), ("--threads", "2"),
                               ("--precision", "101"), ("--without", "torch-none"),
                               ("--min-samples", "1.5"), ("--mode", "hot"),
                               ("--mode", "cold,graph"), ("--weights", "/no/such")):
@@ -81,11 +83,20 @@ class CommandLine(unittest.TestCase):
 
     def test_cases_of_the_cpu_are_not_measured(self):
         with tempfile.TemporaryDirectory() as folder:
-            row = dict(listed("norm", "layernorm.forward", "naive", "f32", "n=1 c=8"),
-                       backend="cpu")
+            row = listed("norm", "layernorm.forward", "naive", "f32", "n=1 c=8", backend="cpu")
             with open(os.path.join(folder, "norm.json"), "w", encoding="utf-8") as file:
                 json.dump([row], file)
             self.assertIn("are the CPU's", self.refused("--suites", folder, "--suite", "norm"))
+
+    def test_cases_of_a_gpu_are_not_measured_on_the_cpu(self):
+        self.assertIn("are a GPU's", self.refused("--device", "cpu"))
+
+    def test_where_the_cases_are_listed_follows_from_the_device(self):
+        for device, folder in (("auto", "cuda"), ("1", "cuda"), ("cpu", "cpu")):
+            settings = make_parser().parse_args(["--device", device])
+            self.assertEqual(settings.suites, os.path.join(ROOT, "build", folder))
+        self.assertEqual(make_parser().parse_args(["--device", "cpu"]).threads,
+                         len(os.sched_getaffinity(0)))
 
     def test_help_names_every_option(self):
         text = run_program("--help").stdout

@@ -21,9 +21,10 @@ class Processes(unittest.TestCase):
     def run_all(self, child, *arguments):
         self.commands = []
 
-        def run(command, check):
+        def run(command, check, env):
             self.assertFalse(check)
             self.commands.append(command)
+            self.environment = env
             settings = make_parser().parse_args(command[2:])
             return types.SimpleNamespace(returncode=child(settings))
         settings = make_parser().parse_args(list(arguments))
@@ -44,6 +45,14 @@ class Processes(unittest.TestCase):
         self.assertEqual(([row["run"] for row in rows], worst), (["1", "2", "3"], 0))
         self.assertEqual(len({row["campaign"] for row in rows}), 1)
         self.assertTrue(all(command[:2] == [sys.executable, PROGRAM] for command in self.commands))
+
+    def test_on_the_cpu_each_library_is_told_the_threads_before_it_starts_any(self):
+        self.run_all(lambda settings: 2, "--device", "cpu", "--threads", "3")
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            self.assertEqual(self.environment[name], "3")
+        self.assertEqual(self.environment["MALLOC_MMAP_MAX_"], "0")
+        self.run_all(lambda settings: 2)
+        self.assertIsNone(self.environment)
 
     def test_a_run_goes_on_after_a_lost_context(self):
         statuses = iter([STATUS_LOST, 1, 0])

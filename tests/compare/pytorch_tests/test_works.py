@@ -6,11 +6,11 @@ from unittest import mock
 
 from pytorch.cases import DTYPES
 from pytorch.measure import Instrument, measure_case, verify
-from pytorch.variants import VARIANTS, variants_of
+from pytorch.variants import NUMPY_VARIANTS, PEERS, variants_of
 from pytorch.workload import Mismatch
 
 from .fake_gpu import FakeGpu
-from .fixtures import HAS_TORCH, make_case
+from .fixtures import HAS_NUMPY, HAS_TORCH, make_case
 
 
 TINY = {
@@ -28,7 +28,8 @@ TINY = {
 }
 # What a CPU does not have; and compiling, which takes minutes.
 NOT_HERE = ("torch-sdpa-cudnn", "torch-sdpa-efficient", "torch-pinned", "torch-compile",
-            "torch-compile-graph", "torch-compile-graph-cudnn", "torch-graph-cudnn")
+            "torch-compile-graph", "torch-compile-graph-cudnn", "torch-graph-cudnn",
+            "torch-reduce-overhead")
 
 
 def dtypes_of(suite, name):
@@ -41,8 +42,10 @@ def dtypes_of(suite, name):
 
 def tiny_cases():
     for suite, name, dtype, variant in dict.fromkeys(
-            (suite, name, dtype, variant) for suite, names in VARIANTS.items() for name in names
-            for dtype in dtypes_of(suite, name) for variant in variants_of(suite, name, dtype)):
+            (suite, name, dtype, variant) for backend, suites in PEERS.items()
+            for suite, names in suites.items() for name in names
+            for dtype in dtypes_of(suite, name)
+            for variant in variants_of(suite, name, dtype, backend)):
         params = TINY.get(name) or TINY.get(name.split(".")[0]) or TINY[suite]
         for flag in (0, 1) if "{0}" in params else (0,):
             yield make_case(suite, name, variant, dtype, params.format(flag), 1, 1)
@@ -52,7 +55,8 @@ def tiny_cases():
 class OnTheCpu(unittest.TestCase):
     """The calls into PyTorch, measured by the stand-in for a GPU."""
 
-    CASES = [case for case in tiny_cases() if case.variant not in NOT_HERE]
+    CASES = [case for case in tiny_cases()
+             if case.variant not in (NOT_HERE if HAS_NUMPY else NOT_HERE + NUMPY_VARIANTS)]
 
     @classmethod
     def setUpClass(cls):
@@ -62,7 +66,7 @@ class OnTheCpu(unittest.TestCase):
         cls.inputs = cls.works.Inputs("cpu", 1)
 
     def build(self, case):
-        return self.works.BUILDERS[case.name](case, self.inputs)
+        return self.works.build(case, self.inputs)
 
     def test_every_case_runs_and_verifies(self):
         for case in self.CASES:
@@ -73,8 +77,8 @@ class OnTheCpu(unittest.TestCase):
                 self.assertLessEqual(columns["max_error"], columns["tolerance"])
 
     def test_every_case_that_has_variants_can_be_built(self):
-        self.assertEqual({name for names in VARIANTS.values() for name in names},
-                         set(self.works.BUILDERS))
+        self.assertEqual({name for suites in PEERS.values() for names in suites.values()
+                          for name in names}, set(self.works.BUILDERS))
 
     def test_a_wrong_result_does_not_verify(self):
         in_place = ("optimizer.adamw", "optimizer.sgd", "optimizer.clip_scale")
