@@ -4929,6 +4929,14 @@ static int gpb_stream_is_open(int stream)
     return 0;
 }
 
+/* For as long as a file stands that nobody would know to remove. */
+static void gpb_hold_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, before);
+}
+
 /* A file that cannot be removed is named, since nobody else knows of it. -1 with errno. */
 static int gpb_remove(gpubench *bench, const char *path)
 {
@@ -4945,15 +4953,20 @@ static int gpb_remove(gpubench *bench, const char *path)
 static int gpb_try_replacing(gpubench *bench, const char *path)
 {
     char temporary[PATH_MAX + 32];
-    int file;
+    sigset_t before;
+    int file, code, error;
     if (access(path, W_OK) != 0 && errno != ENOENT)
         return -1;
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    gpb_hold_signals(&before);
     file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file < 0)
-        return -1;
-    close(file);
-    return gpb_remove(bench, temporary);
+    code = file < 0 ? -1 : gpb_remove(bench, temporary);
+    error = errno;
+    if (file >= 0)
+        close(file);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return code;
 }
 
 /* Could the result be written? Found out before an hour of measuring. */
@@ -5037,14 +5050,6 @@ static void gpb_watch_journal(gpubench *bench)
 {
     gpb_unsettled = bench;
     gpb_unsettled_pid = getpid();
-}
-
-/* For as long as a file stands that nobody would know to remove. */
-static void gpb_hold_signals(sigset_t *before)
-{
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, before);
 }
 
 /* Straight to the path where nothing is, else beside it. -1 with errno. */
@@ -7038,6 +7043,41 @@ static int gpb_finish_json(gpubench *bench)
     return bench->json_error ? -1 : 0;
 }
 
+/* Without a row that can be shown, what other processes gathered belongs to rows that they
+ * could not hand on, or to none. */
+static void gpb_finish_without_rows(gpubench *bench)
+{
+    int has_json = bench->json_temporary && access(bench->json_temporary, F_OK) == 0;
+    if (!has_json && !gpb_holds_rows(&bench->journal)) {
+        if (bench->samples_temporary)
+            (void)gpb_remove(bench, bench->samples_temporary);
+        return;
+    }
+    if (bench->journal.error) { /* then they keep the names that they have, and are told of */
+        bench->samples_lost = 1;
+        bench->json_error = bench->journal.error;
+    }
+    if (has_json)
+        (void)gpb_finish_json(bench);
+    (void)gpb_finish_samples(bench);
+}
+
+/* A row goes to all of its files, or a signal finds it in none. Whoever reads a stream may
+ * keep it waiting, and must be able to end it. */
+static void gpb_keep(gpubench *bench, const gpb_live *live, const gpb_row *row)
+{
+    sigset_t before;
+    int is_held = !bench->journal.is_stream;
+    if (is_held)
+        gpb_hold_signals(&before);
+    if (!live->status)
+        gpb_keep_samples(bench, live, row);
+    gpb_keep_row(bench, row);
+    gpb_keep_json(bench);
+    if (is_held)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void gpb_report_live(gpubench *bench, gpb_live *live)
 {
     gpubench_statistics statistics;
@@ -7073,10 +7113,8 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
         gpb_fill_work(bench, live, statistics.median, row);
         gpb_fill_counters(live, statistics.median, row);
         gpb_fill_state(live, row);
-        gpb_keep_samples(bench, live, row);
     }
-    gpb_keep_row(bench, row);
-    gpb_keep_json(bench);
+    gpb_keep(bench, live, row);
 }
 
 /* ==== one group, mode by mode ============================================= */
@@ -8831,6 +8869,7 @@ static int gpb_report(gpubench *bench)
     if (bench->row_count == 0) { /* said before; an empty file would replace a good one */
         if (bench->journal.error)
             gpb_tell_journal_error(bench); /* it may hold rows that cannot be read back */
+        gpb_finish_without_rows(bench);
         return 2;
     }
     gpb_clear_progress();

@@ -79,7 +79,7 @@ CPU_VARIANTS = {
     "norm": dict(VARIANTS["norm"],
                  **each("layernorm.forward rmsnorm.forward layernorm_residual.forward "
                         "rmsnorm_residual.forward", in_f32((EAGER, COMPILE), NUMPY))),
-    "optimizer": VARIANTS["optimizer"],
+    "optimizer": dict(VARIANTS["optimizer"], **{"optimizer.adamw": in_f32(STEPS, NUMPY)}),
 }
 PEERS = {"cuda": VARIANTS, "cpu": CPU_VARIANTS}
 

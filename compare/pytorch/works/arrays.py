@@ -71,6 +71,17 @@ def embed(tokens, token_table, position_table=None):
     return rows
 
 
+def adamw(value, gradient, first, second, step, *, lr, betas, eps, weight_decay):
+    """In place, at step 1, 2, ..."""
+    (beta1, beta2), rate = betas, lr / (1 - betas[0]**step)
+    first *= beta1
+    first += (1 - beta1) * gradient
+    second *= beta2
+    second += (1 - beta2) * gradient * gradient
+    value *= 1 - lr * weight_decay
+    value -= rate * first / (numpy.sqrt(second / (1 - beta2**step)) + eps)
+
+
 def array_function(case):
     """Of the case's operands as arrays."""
     kind, shape = case.name.split(".")[0], case.shape

@@ -2,7 +2,7 @@
 import torch
 
 from ..parameters import parameter_shapes
-from ..variants import EAGER, FOREACH, FUSED
+from ..variants import EAGER, FOREACH, FUSED, NUMPY
 from ..workload import Workload
 from .checks import compared
 from .inputs import torch_dtype
@@ -12,7 +12,25 @@ SGD = dict(lr=1e-3, momentum=0.9)
 CHECKED_ELEMENTS = 4096  # of a tensor
 
 
+class ArrayAdamW:
+    """In numpy's words, with a state as PyTorch's has it."""
+
+    def __init__(self, parameters):
+        self.state = {parameter: {"step": torch.zeros(()), "exp_avg": torch.zeros_like(parameter),
+                                  "exp_avg_sq": torch.zeros_like(parameter)}
+                      for parameter in parameters}
+
+    def step(self):
+        from .arrays import adamw
+        for parameter, state in self.state.items():
+            state["step"] += 1
+            operands = parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"]
+            adamw(*(x.detach().numpy() for x in operands), float(state["step"]), **ADAMW)
+
+
 def make_optimizer(case, parameters):
+    if case.variant == NUMPY:
+        return ArrayAdamW(parameters)
     implementation = {"foreach": case.variant == FOREACH,
                       "fused": case.variant == FUSED}
     if case.name == "optimizer.sgd":
