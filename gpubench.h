@@ -301,8 +301,8 @@ int gpubench_check(gpubench *bench, double error, double tolerance);
 
 /* ---- less to write: what setups and verifies do again and again ----
  *
- * dtype is "f64", "f32", "tf32" (stored as f32), "f16" or "bf16"; any other is
- * refused by name, and gpubench_close returns 2. */
+ * dtype is "f64", "f32", "tf32" (stored as f32), "f16", "bf16" or "e4m3" (8 bits, 4 of them
+ * exponent); any other is refused by name, and gpubench_close returns 2. */
 
 /* What a setup may return at its end: GPUBENCH_OK, or GPUBENCH_OOM if one of its
  * allocations gave NULL. */
@@ -324,8 +324,9 @@ int gpubench_fill(gpubench *bench, void *memory, const char *dtype, size_t count
 /* Holds count elements of output against reference, both in memory of any kind:
  * gpubench_check of norm(output - reference) / norm(reference); where the
  * reference is 0 all through, the output must be. tolerance may be
- * GPUBENCH_OF_DTYPE: f64 1e-12, f32 1e-5, tf32 and f16 1e-3, bf16 6e-3, by the
- * coarser of the two. An element that is infinite or NaN, as one is that was not
+ * GPUBENCH_OF_DTYPE: f64 1e-12, f32 1e-5, tf32 and f16 1e-3, bf16 6e-3, e4m3 3.61e-2
+ * (one rounding: 2^-3 / sqrt(12), the root mean square over the spacing of its numbers), by
+ * the coarser of the two. An element that is infinite or NaN, as one is that was not
  * written, never passes, nor does a comparison of nothing. The reason names the
  * element that is farthest off. GPUBENCH_OK, GPUBENCH_MISMATCH or a cudaError_t. */
 #define GPUBENCH_OF_DTYPE (-1.0)
@@ -2426,7 +2427,8 @@ typedef struct gpb_dtype {
 } gpb_dtype;
 
 static const gpb_dtype gpb_dtypes[] = {
-    {"f64", 8, 1e-12}, {"f32", 4, 1e-5}, {"tf32", 4, 1e-3}, {"f16", 2, 1e-3}, {"bf16", 2, 6e-3}};
+    {"f64", 8, 1e-12}, {"f32", 4, 1e-5},  {"tf32", 4, 1e-3},
+    {"f16", 2, 1e-3},  {"bf16", 2, 6e-3}, {"e4m3", 1, 3.61e-2}};
 
 static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
 {
@@ -2434,7 +2436,8 @@ static const gpb_dtype *gpb_find_dtype(gpubench *bench, const char *name)
     for (i = 0; i < GPB_COUNT_OF(gpb_dtypes); i++)
         if (!strcmp(gpb_dtypes[i].name, name ? name : ""))
             return &gpb_dtypes[i];
-    gpubench_usage_error(bench, "dtype '%s': wants f64, f32, tf32, f16 or bf16", name ? name : "");
+    gpubench_usage_error(bench, "dtype '%s': wants f64, f32, tf32, f16, bf16 or e4m3",
+                         name ? name : "");
     return NULL;
 }
 
@@ -2490,12 +2493,37 @@ static double gpb_double_of_f16(uint16_t half)
     return gpb_float_of_bits(sign | exponent << 23 | fraction << 13);
 }
 
+/* Of numbers that gpb_random_element gives, as above. */
+static uint8_t gpb_e4m3_of_float(float value)
+{
+    uint32_t bits = gpb_bits_of_float(value), sign = bits >> 24 & 0x80u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude < 0x3c800000u) { /* 2^-6: below, steps of 2^-9, as floats from 2^14 on have */
+        float absolute = value < 0 ? -value : value;
+        return (uint8_t)(sign | (gpb_bits_of_float(absolute + 16384.0f) - 0x46800000u));
+    }
+    return (uint8_t)(sign | (gpb_round_bits(magnitude, 20) - (120u << 3)));
+}
+
+/* No infinity, and of each sign one NaN. */
+static double gpb_double_of_e4m3(uint8_t byte)
+{
+    uint32_t sign = (uint32_t)(byte & 0x80u) << 24, exponent = byte >> 3 & 15u;
+    uint32_t fraction = byte & 7u;
+    if (exponent == 0)
+        return (sign ? -1.0 : 1.0) * fraction / 512;
+    exponent = (byte & 0x7fu) == 0x7fu ? 255 : exponent + 120;
+    return gpb_float_of_bits(sign | exponent << 23 | fraction << 20);
+}
+
 static void gpb_store(void *elements, const gpb_dtype *dtype, size_t i, float value)
 {
     if (dtype->bytes == 8)
         ((double *)elements)[i] = (double)value;
     else if (dtype->bytes == 4)
         ((float *)elements)[i] = value;
+    else if (dtype->bytes == 1)
+        ((uint8_t *)elements)[i] = gpb_e4m3_of_float(value);
     else if (dtype->name[0] == 'f')
         ((uint16_t *)elements)[i] = gpb_f16_of_float(value);
     else
@@ -2508,6 +2536,8 @@ static double gpb_load(const void *elements, const gpb_dtype *dtype, size_t i)
         return ((const double *)elements)[i];
     if (dtype->bytes == 4)
         return (double)((const float *)elements)[i];
+    if (dtype->bytes == 1)
+        return gpb_double_of_e4m3(((const uint8_t *)elements)[i]);
     if (dtype->name[0] == 'f')
         return gpb_double_of_f16(((const uint16_t *)elements)[i]);
     return gpb_float_of_bits((uint32_t)((const uint16_t *)elements)[i] << 16);
@@ -4899,6 +4929,14 @@ static int gpb_stream_is_open(int stream)
     return 0;
 }
 
+/* For as long as a file stands that nobody would know to remove. */
+static void gpb_hold_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, before);
+}
+
 /* A file that cannot be removed is named, since nobody else knows of it. -1 with errno. */
 static int gpb_remove(gpubench *bench, const char *path)
 {
@@ -4915,15 +4953,20 @@ static int gpb_remove(gpubench *bench, const char *path)
 static int gpb_try_replacing(gpubench *bench, const char *path)
 {
     char temporary[PATH_MAX + 32];
-    int file;
+    sigset_t before;
+    int file, code, error;
     if (access(path, W_OK) != 0 && errno != ENOENT)
         return -1;
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    gpb_hold_signals(&before);
     file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file < 0)
-        return -1;
-    close(file);
-    return gpb_remove(bench, temporary);
+    code = file < 0 ? -1 : gpb_remove(bench, temporary);
+    error = errno;
+    if (file >= 0)
+        close(file);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return code;
 }
 
 /* Could the result be written? Found out before an hour of measuring. */
@@ -5007,14 +5050,6 @@ static void gpb_watch_journal(gpubench *bench)
 {
     gpb_unsettled = bench;
     gpb_unsettled_pid = getpid();
-}
-
-/* For as long as a file stands that nobody would know to remove. */
-static void gpb_hold_signals(sigset_t *before)
-{
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, before);
 }
 
 /* Straight to the path where nothing is, else beside it. -1 with errno. */
@@ -7008,6 +7043,41 @@ static int gpb_finish_json(gpubench *bench)
     return bench->json_error ? -1 : 0;
 }
 
+/* Without a row that can be shown, what other processes gathered belongs to rows that they
+ * could not hand on, or to none. */
+static void gpb_finish_without_rows(gpubench *bench)
+{
+    int has_json = bench->json_temporary && access(bench->json_temporary, F_OK) == 0;
+    if (!has_json && !gpb_holds_rows(&bench->journal)) {
+        if (bench->samples_temporary)
+            (void)gpb_remove(bench, bench->samples_temporary);
+        return;
+    }
+    if (bench->journal.error) { /* then they keep the names that they have, and are told of */
+        bench->samples_lost = 1;
+        bench->json_error = bench->journal.error;
+    }
+    if (has_json)
+        (void)gpb_finish_json(bench);
+    (void)gpb_finish_samples(bench);
+}
+
+/* A row goes to all of its files, or a signal finds it in none. Whoever reads a stream may
+ * keep it waiting, and must be able to end it. */
+static void gpb_keep(gpubench *bench, const gpb_live *live, const gpb_row *row)
+{
+    sigset_t before;
+    int is_held = !bench->journal.is_stream;
+    if (is_held)
+        gpb_hold_signals(&before);
+    if (!live->status)
+        gpb_keep_samples(bench, live, row);
+    gpb_keep_row(bench, row);
+    gpb_keep_json(bench);
+    if (is_held)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void gpb_report_live(gpubench *bench, gpb_live *live)
 {
     gpubench_statistics statistics;
@@ -7043,10 +7113,8 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
         gpb_fill_work(bench, live, statistics.median, row);
         gpb_fill_counters(live, statistics.median, row);
         gpb_fill_state(live, row);
-        gpb_keep_samples(bench, live, row);
     }
-    gpb_keep_row(bench, row);
-    gpb_keep_json(bench);
+    gpb_keep(bench, live, row);
 }
 
 /* ==== one group, mode by mode ============================================= */
@@ -8801,6 +8869,7 @@ static int gpb_report(gpubench *bench)
     if (bench->row_count == 0) { /* said before; an empty file would replace a good one */
         if (bench->journal.error)
             gpb_tell_journal_error(bench); /* it may hold rows that cannot be read back */
+        gpb_finish_without_rows(bench);
         return 2;
     }
     gpb_clear_progress();

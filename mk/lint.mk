@@ -4,6 +4,9 @@ LINTERS := clang-tidy cppcheck shellcheck
 lint:   ## clang-tidy, cppcheck, shellcheck, and the sizes of files and functions
 	@scripts/lint.sh sizes $(LINTERS)
 
+analyze:   ## clang-tidy, cppcheck and gcc's analyzer: what they find in the code's paths
+	@scripts/lint.sh clang-tidy cppcheck analyzer
+
 lint-%:
 	@scripts/lint.sh $*
 

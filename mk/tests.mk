@@ -3,7 +3,7 @@
 # Kernels on the CPU against their oracles: tests/kernels/test_<name>.c.
 KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings checkpoint \
   collective cpu embedding ffn habits loader loss loss_scale memcpy model \
-  norm optimizer part pool rope safetensors simd train
+  norm optimizer part pool rope safetensors shapes simd train
 # What suites share, and what they do beside measuring: tests/suites/test_<name>.c.
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.

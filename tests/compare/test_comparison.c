@@ -469,6 +469,8 @@ static void throughputs(void **state)
     assert_verdict(&sides, "less", VERDICT_SLOWER);
     assert_verdict(&sides, "more", VERDICT_FASTER);
     assert_outcome(&sides, "none", OUTCOME_NOT_APPLICABLE);
+    assert_int_equal(sides.compared.comparison.suites, 1);
+    assert_int_equal(result_of(&sides, "more")->judgement.family, 2);
     struct ratio ratio = metric_ratio(result_of(&sides, "less"), settings.metric);
     assert_true(fabs(ratio.value - 0.8) < 1e-12 && ratio.low <= ratio.value && ratio.value <= ratio.high);
     assert_int_equal(status_of(&sides), EXIT_WORSE);

@@ -108,6 +108,7 @@ static void rows_must_fit_the_header(void **state)
     assert_refused("a,b,a\n1,2,3\n", "t.csv:1: column 'a': the header names it twice");
     assert_refused("", "t.csv:1: no header");
     assert_refused("\n\n", "no header");
+    assert_refused("\xEF\xBB\xBF", "no header");
 }
 
 static void broken_quotes(void **state)

@@ -194,6 +194,11 @@ static void a_far_run_goes_and_a_campaign_stays(void **state)
     assert_int_equal(evidence.baseline_outside, 0);
     assert_int_equal(evidence.baseline_runs, 11);
     assert_int_equal(evidence.baseline_campaigns, 2);
+    /* Nor where it stands in front. */
+    const struct runs front = {11, {2000, 1, 2, 0, 1, 2, 0, 1, 2, 0, 0}, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
+    evidence = gathered(&front, &two, false, &outside);
+    assert_int_equal(outside, 0);
+    assert_int_equal(evidence.baseline_campaigns, 2);
 }
 
 int main(void)

@@ -240,9 +240,35 @@ static void a_gross_outlier_moves_the_mean_little(void **state)
     assert_true(cards[2].scatter < log(0.001));
 }
 
+/* Two cards in one case, three in another, in memory of just that size: only the second has a
+ * middle, which is that of 1, 2 and 4. */
+static void a_case_ends_with_its_last_value(void **state)
+{
+    (void)state;
+    static const double costs[] = {5, 6, 4, 1, 2};
+    struct fleet_value *values = malloc(5 * sizeof values[0]);
+    struct fleet_card *fleet_cards = malloc(3 * sizeof fleet_cards[0]);
+    struct fleet_summary summary;
+    struct rule rule = default_rule();
+    assert_true(values && fleet_cards);
+    for (uint32_t i = 0; i < 5; i++)
+        values[i] = (struct fleet_value){.card = i < 2 ? i : i - 2, .case_id = i >= 2, .runs = 3, .log_cost = costs[i]};
+    assert_true(judge_fleet(values, 5, &rule, fleet_cards, 3, &summary));
+    assert_true(isnan(values[0].difference) && isnan(values[1].difference));
+    for (size_t i = 2; i < 5; i++)
+        assert_true(values[i].difference == costs[i] - 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(fleet_cards[i].cases, 1);
+        assert_int_equal(fleet_cards[i].runs, 3);
+    }
+    free(values);
+    free(fleet_cards);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_case_ends_with_its_last_value),
         cmocka_unit_test(healthy_fleets_are_not_accused),
         cmocka_unit_test(modes_are_not_accused),
         cmocka_unit_test(the_rate_is_the_one_asked_for),

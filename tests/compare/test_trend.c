@@ -221,9 +221,49 @@ static void one_bad_sitting_is_no_change(void **state)
         assert_int_equal(tell((double[]){100, 100, 100}, count, 0.0).level_count, 1);
 }
 
+/* Each case's spreads become what its own and those of all say together; below five campaigns
+ * nothing is known of the points'. */
+static void cases_lend_each_other_their_spreads(void **state)
+{
+    (void)state;
+    enum { of_five = 4, all = 5, most = 5 };
+    struct trend_point points[all][most];
+    struct trend trends[all];
+    size_t starts[all][most];
+    bool lone[all][most];
+    struct variance runs[all], steps[all];
+    for (size_t i = 0; i < all; i++) {
+        size_t count = i < of_five ? most : 2;
+        double spread = 0.001 * (double)(1 + i * i);
+        for (size_t c = 0; c < count; c++)
+            points[i][c] = (struct trend_point){3, c % 2 ? spread : -spread, 2 * spread * spread};
+        trends[i] = (struct trend){.points = points[i], .count = count, .starts = starts[i], .lone = lone[i]};
+        /* Two degrees a campaign; the median step is 2 spread, whose share of a normal's
+         * deviation and whose efficiency are trend.c's. */
+        double deviation = 2 * spread / 0.6745;
+        runs[i] = (struct variance){spread * spread, 2.0 * (double)count};
+        steps[i] = (struct variance){deviation * deviation / 2, 0.37 * (double)(count - 1)};
+    }
+    steps[of_five] = (struct variance){0.0, 0.0};
+    struct rule rule = default_rule();
+    assert_true(find_changes(trends, all, &rule));
+    struct variance of_runs = variance_prior(runs, all), of_steps = variance_prior(steps, all);
+    for (size_t i = 0; i < all; i++) {
+        struct variance run = moderated_variance(runs[i], of_runs);
+        struct variance step = i < of_five ? moderated_variance(steps[i], of_steps) : steps[i];
+        assert_true(fabs(trends[i].run_spread.value - run.value) <= 1e-9 * run.value);
+        assert_true(fabs(trends[i].run_spread.degrees - run.degrees) <= 1e-9 * run.degrees);
+        assert_true(fabs(trends[i].point_spread.value - step.value) <= 1e-9 * step.value);
+        assert_true(fabs(trends[i].point_spread.degrees - step.degrees) <= 1e-9 * step.degrees);
+    }
+    assert_true(trends[0].run_spread.value > runs[0].value * 1.01);
+    assert_true(trends[0].point_spread.value > steps[0].value * 1.01);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_lend_each_other_their_spreads),
         cmocka_unit_test(steady_histories_do_not_change),
         cmocka_unit_test(a_step_is_found_where_it_is),
         cmocka_unit_test(levels_follow_each_other),

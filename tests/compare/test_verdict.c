@@ -407,9 +407,43 @@ static void two_parts_reach_as_far_as_their_squares(void **state)
     assert_true(fabs(judgement.claim_degrees - 115.18474897) < 1e-3);
 }
 
+/* Four cases alike but for how their campaigns spread, in units of a run's variance: what all
+ * say together, known from twelve campaigns at most, moves each. Four runs a campaign. */
+static void cases_lend_each_other_how_campaigns_spread(void **state)
+{
+    (void)state;
+    static const double ratios[] = {2, 3, 5, 40};
+    const double run = 1e-6;
+    struct rule rule = default_rule();
+    struct evidence evidence[4];
+    struct judgement judgements[4];
+    struct variance own[4];
+    for (size_t i = 0; i < 4; i++) {
+        evidence[i] = (struct evidence){.baseline_runs = 12, .current_runs = 8, .baseline_campaigns = 3,
+                                        .current_campaigns = 2, .run_variance = {run, 15}, .run_factor = 5.0 / 24,
+                                        .campaigns_counted = true, .between_square = {ratios[i] * run, 3},
+                                        .campaign_factor = 5.0 / 6, .runs_per_campaign = 4};
+    }
+    assert_true(judge_family(evidence, 4, &rule, judgements));
+    /* Of equal spreads of runs each case has the same again. */
+    double run_variance = judgements[0].run_spread * judgements[0].run_spread;
+    for (size_t i = 0; i < 4; i++)
+        own[i] = (struct variance){ratios[i] * run / run_variance, 3};
+    struct variance prior = variance_prior(own, 4);
+    prior.degrees = fmin(prior.degrees, 12.0);
+    for (size_t i = 0; i < 4; i++) {
+        struct variance ratio = moderated_variance(own[i], prior);
+        double wanted = sqrt((ratio.value - 1) * run_variance / 4);
+        assert_true(judgements[i].run_spread == judgements[0].run_spread);
+        assert_true(fabs(judgements[i].campaign_spread - wanted) <= 1e-9 * wanted);
+        assert_true(fabs(ratio.value - own[i].value) > 0.1 || i == 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_lend_each_other_how_campaigns_spread),
         cmocka_unit_test(noise_is_no_regression),
         cmocka_unit_test(wide_intervals_are_inconclusive),
         cmocka_unit_test(one_baseline_run),

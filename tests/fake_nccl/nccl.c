@@ -10,9 +10,12 @@
  *   broken   a rank's asynchronous error is one, once something was enqueued
  *   alone    rank 1 does not come when communicators are made
  *   stuck    an abort does not return
- *   long     an operation takes 500 us of simulated time, so that a batch is one of few */
+ *   long     an operation takes 500 us of simulated time, so that a batch is one of few
+ * A program in which calls are made to fail is asked at each (faulty.h): one that fails does
+ * nothing but to end what it ends. */
 #define _GNU_SOURCE
 #include "cuda_runtime_api.h"
+#include "faulty.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,6 +77,11 @@ static int is_scripted(const char *word)
 {
     const char *script = getenv("FAKE_NCCL");
     return script && strstr(script, word);
+}
+
+static int fails(const char *name)
+{
+    return faulty_call && faulty_call(name) != 0;
 }
 
 static size_t bytes_of(const call *c)
@@ -305,6 +313,8 @@ static int add_transfer(void *memory, size_t count, int type, int peer, int is_s
 
 int ncclGetVersion(int *version)
 {
+    if (fails("ncclGetVersion"))
+        return INTERNAL_ERROR;
     *version = is_scripted("old") ? 2804 : 22304;
     return SUCCESS;
 }
@@ -316,6 +326,8 @@ const char *ncclGetErrorString(int code)
 
 int ncclGetUniqueId(unique_id *id)
 {
+    if (fails("ncclGetUniqueId"))
+        return INTERNAL_ERROR;
     static int made;
     const char *folder = getenv("TMPDIR");
     memset(id, 0, sizeof *id);
@@ -333,6 +345,8 @@ static communicator *join(clique *all, int rank)
 
 int ncclCommInitAll(communicator **ones, int count, const int *devices)
 {
+    if (fails("ncclCommInitAll"))
+        return INTERNAL_ERROR;
     clique *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     (void)devices;
@@ -347,6 +361,8 @@ int ncclCommInitAll(communicator **ones, int count, const int *devices)
 /* Returns when all ranks have come. */
 int ncclCommInitRank(communicator **one, int count, unique_id id, int rank)
 {
+    if (fails("ncclCommInitRank"))
+        return INTERNAL_ERROR;
     int file = open(id.bytes, O_RDWR | O_CREAT, 0600);
     clique *all = MAP_FAILED;
     if (is_scripted("alone") && rank == 1)
@@ -369,17 +385,19 @@ int ncclCommAbort(communicator *one)
     if (is_scripted("stuck"))
         pause();
     one->all->aborted = 1;
-    return SUCCESS;
+    return fails("ncclCommAbort") ? INTERNAL_ERROR : SUCCESS;
 }
 
 int ncclCommDestroy(communicator *one)
 {
     (void)one;
-    return SUCCESS;
+    return fails("ncclCommDestroy") ? INTERNAL_ERROR : SUCCESS;
 }
 
 int ncclCommGetAsyncError(communicator *one, int *error)
 {
+    if (fails("ncclCommGetAsyncError"))
+        return INTERNAL_ERROR;
     (void)one;
     *error = enqueued && is_scripted("broken") ? INTERNAL_ERROR : SUCCESS;
     return SUCCESS;
@@ -387,18 +405,27 @@ int ncclCommGetAsyncError(communicator *one, int *error)
 
 int ncclGroupStart(void)
 {
+    if (fails("ncclGroupStart"))
+        return INTERNAL_ERROR;
     depth++;
     return SUCCESS;
 }
 
 int ncclGroupEnd(void)
 {
-    return --depth > 0 ? SUCCESS : end_group();
+    depth -= depth > 0; /* whose start failed, is none */
+    if (fails("ncclGroupEnd")) {
+        pending_count = 0;
+        return INTERNAL_ERROR;
+    }
+    return depth > 0 ? SUCCESS : end_group();
 }
 
 int ncclAllReduce(const void *send, void *receive, size_t count, int type, int operation,
                   communicator *one, cudaStream_t stream)
 {
+    if (fails("ncclAllReduce"))
+        return INTERNAL_ERROR;
     (void)operation;
     if (is_scripted("failing"))
         return INTERNAL_ERROR;
@@ -408,12 +435,16 @@ int ncclAllReduce(const void *send, void *receive, size_t count, int type, int o
 int ncclAllGather(const void *send, void *receive, size_t count, int type, communicator *one,
                   cudaStream_t stream)
 {
+    if (fails("ncclAllGather"))
+        return INTERNAL_ERROR;
     return add(ALL_GATHER, send, receive, count, type, one, stream);
 }
 
 int ncclReduceScatter(const void *send, void *receive, size_t count, int type, int operation,
                       communicator *one, cudaStream_t stream)
 {
+    if (fails("ncclReduceScatter"))
+        return INTERNAL_ERROR;
     (void)operation;
     return add(REDUCE_SCATTER, send, receive, count, type, one, stream);
 }
@@ -421,6 +452,8 @@ int ncclReduceScatter(const void *send, void *receive, size_t count, int type, i
 int ncclBroadcast(const void *send, void *receive, size_t count, int type, int root,
                   communicator *one, cudaStream_t stream)
 {
+    if (fails("ncclBroadcast"))
+        return INTERNAL_ERROR;
     (void)root;
     return add(BROADCAST, send, receive, count, type, one, stream);
 }
@@ -428,11 +461,15 @@ int ncclBroadcast(const void *send, void *receive, size_t count, int type, int r
 int ncclSend(const void *send, size_t count, int type, int peer, communicator *one,
              cudaStream_t stream)
 {
+    if (fails("ncclSend"))
+        return INTERNAL_ERROR;
     return add_transfer((void *)(uintptr_t)send, count, type, peer, 1, one, stream);
 }
 
 int ncclRecv(void *receive, size_t count, int type, int peer, communicator *one,
              cudaStream_t stream)
 {
+    if (fails("ncclRecv"))
+        return INTERNAL_ERROR;
     return add_transfer(receive, count, type, peer, 0, one, stream);
 }

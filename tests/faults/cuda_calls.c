@@ -124,10 +124,12 @@ int faulty_call(const char *call)
 }
 
 /* What a lost context held cannot be given back; what is left otherwise the program says.
- * What NCCL's substitute was asked for it keeps, since a graph may hold it. */
+ * What NCCL's substitute was asked for it keeps, since a graph may hold it, and what that is
+ * of. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:cudaEventCreate\nleak:take_block\nleak:gpb_gate_make\nleak:cudaStreamCreate\n"
-           "leak:cudaGraphInstantiate\nleak:cudaStreamBeginCapture\nleak:fake_append\nleak:add_call\n";
+           "leak:cudaGraphInstantiate\nleak:cudaStreamBeginCapture\nleak:fake_append\nleak:add_call\n"
+           "leak:ncclCommInit\n";
 }

@@ -2,7 +2,8 @@
  * first use, its second and so on, until a run passes untouched, and looks at what came of
  * it. Of a call that is used hundreds of times not each use fails: of those behind the
  * first FAULT_EACH (of the environment; else 4) as many again do, evenly spread; without
- * `all` one use of each. By FAULT_WORKERS processes at a time, else one a processor. Prints TAP, and how many faults were injected into which call. */
+ * `all` one use of each. By FAULT_WORKERS processes at a time, else one a processor; with
+ * FAULT_ONLY only of calls that begin so, as "nccl". Prints TAP, and how many faults were injected into which call. */
 #define _GNU_SOURCE
 #include "fault.h"
 #include "outcome.h"
@@ -41,6 +42,7 @@ static char repository[256];
 static const char *programs;
 static int tries_all;
 static long each = 4, most_workers;
+static const char *only = "";
 
 /* A word of a scenario's command line: '@' stands for a file of the repository, '%' for
  * one beside the programs. */
@@ -168,7 +170,7 @@ static void add_units(const scenario *of)
     *fine = (healthy){one.rows, one.out, one.file, one.status};
     one.out = one.file = NULL;
     for (i = 0; i < FAULT_CALLS && uses.of[i].call[0] && !one.problem[0]; i++)
-        if (unit_count < MOST_UNITS) {
+        if (unit_count < MOST_UNITS && !strncmp(uses.of[i].call, only, strlen(only))) {
             units[unit_count] = (unit){.of = of, .uses = uses.of[i].most};
             strcpy(units[unit_count++].call, uses.of[i].call);
         }
@@ -225,6 +227,8 @@ int main(int argc, char **argv)
     tries_all = argc > 3 && !strcmp(argv[3], "all");
     if (getenv("FAULT_EACH"))
         each = strtol(getenv("FAULT_EACH"), NULL, 10);
+    if (getenv("FAULT_ONLY"))
+        only = getenv("FAULT_ONLY");
     if (getenv("FAULT_WORKERS"))
         most_workers = strtol(getenv("FAULT_WORKERS"), NULL, 10);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

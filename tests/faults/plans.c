@@ -50,6 +50,8 @@ const scenario scenarios[] = {
     {HOST(once, "rows", "--filter", "first|left|right")},
     {HOST(NULL, "files", "--filter", "first|swept", "--json", "rows.json", "--samples", "samples.csv")},
     {HOST(once, "--runs 2 on the host", "--filter", "first|last", "--runs", "2")},
+    {HOST(NULL, "files of --runs 2", "--filter", "first|last", "--runs", "2", "--json", "rows.json",
+          "--samples", "samples.csv")},
     {HOST(NULL, "modes on the host", "--mode", "cold,hot", "--filter", "first|left|right")},
     {HOST(NULL, "--trace", "--filter", "first|last", "--kernels", "--trace", "trace.json")},
     {TOOL(once, "a verdict", OLD, NEW)},

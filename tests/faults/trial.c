@@ -295,7 +295,10 @@ static void look_at_end(trial *one)
 
 int trial_was_ended(const trial *one)
 {
-    return one->is_signal && one->status == 128 + SIGTERM;
+    if (!one->is_signal)
+        return 0;
+    return one->status == 128 + SIGTERM ||
+           (one->status == 1 && one->err && strstr(one->err, ": ended by signal 15"));
 }
 
 int trial_kept_earlier(const trial *one)

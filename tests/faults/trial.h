@@ -44,7 +44,7 @@ extern const char trial_earlier[];
  * has to keep to. */
 void trial_run(trial *one);
 
-/* Whether the signal ended it. */
+/* Whether the signal ended it, or a process that it started for a run. */
 int trial_was_ended(const trial *one);
 
 /* Says what is wrong, unless something was before. */

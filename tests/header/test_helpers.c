@@ -209,26 +209,27 @@ static void each_case_gets_the_same_random_elements(void **state)
     assert_true(first_elements[0] != 0);
 }
 
-/* The elements of one seed in each dtype are one number, rounded: to 24, 11 and 8
+/* The elements of one seed in each dtype are one number, rounded: to 24, 11, 8 and 4
  * bits, that is to within half a unit in the last of them. */
 static void random_elements_are_the_same_in_every_dtype(void **state)
 {
-    gpubench *benches[4];
-    const char *const dtypes[4] = {"f32", "f64", "f16", "bf16"};
+    gpubench *benches[5];
+    const char *const dtypes[5] = {"f32", "f64", "f16", "bf16", "e4m3"};
     float *singles = calloc(MANY, sizeof *singles);
     double *doubles = calloc(MANY, sizeof *doubles);
     uint16_t *halves = calloc(2 * MANY, sizeof *halves);
-    void *to[4];
+    uint8_t *bytes = calloc(MANY, sizeof *bytes);
+    void *to[5];
     size_t i;
     (void)state;
-    to[0] = singles, to[1] = doubles, to[2] = halves, to[3] = halves + MANY;
-    for (i = 0; i < 4; i++) {
+    to[0] = singles, to[1] = doubles, to[2] = halves, to[3] = halves + MANY, to[4] = bytes;
+    for (i = 0; i < 5; i++) {
         benches[i] = OPEN(QUICK);
         assert_int_equal(gpubench_fill(benches[i], to[i], dtypes[i], MANY), 0);
         (void)gpubench_close(benches[i]);
     }
     for (i = 0; i < MANY; i++) {
-        double value = doubles[i], half, brain;
+        double value = doubles[i], half, brain, quarter;
         int exponent;
         uint32_t bits = (uint32_t)halves[MANY + i] << 16;
         float wide;
@@ -238,14 +239,20 @@ static void random_elements_are_the_same_in_every_dtype(void **state)
         if (halves[i] & 0x7c00)
             half = ldexp(1024 + (halves[i] & 0x3ff), (halves[i] >> 10 & 31) - 25);
         half = halves[i] & 0x8000 ? -half : half;
+        quarter = ldexp(bytes[i] & 7, -9); /* below 2^-6 */
+        if (bytes[i] & 0x78)
+            quarter = ldexp(8 + (bytes[i] & 7), (bytes[i] >> 3 & 15) - 10);
+        quarter = bytes[i] & 0x80 ? -quarter : quarter;
         (void)frexp(value, &exponent); /* value: at least 2^(exponent-1), below 2^exponent */
         assert_true((double)singles[i] == value);
         expect_near(brain, value, ldexp(1, exponent - 9));
         expect_near(half, value, ldexp(1, exponent > -13 ? exponent - 12 : -25));
+        expect_near(quarter, value, ldexp(1, exponent > -5 ? exponent - 5 : -10));
     }
     free(singles);
     free(doubles);
     free(halves);
+    free(bytes);
 }
 
 /* ---- comparison ---- */
@@ -296,11 +303,14 @@ static void the_error_is_that_of_norms(void **state)
     expect_comparison((struct compared){is, is, "f32", "f32", 2, 0}, "ok", "");
 }
 
-/* 1, -2, 0.5, 2^-24 (the smallest of f16) and 65504 (the largest), by their bits. */
+/* 1, -2, 0.5, 2^-24 (the smallest of f16) and 65504 (the largest), by their bits; of e4m3
+ * these are 2^-9 and 448. */
 static void every_dtype_is_read_as_what_it_says(void **state)
 {
     const uint16_t halves[] = {0x3c00, 0xc000, 0x3800, 0x0001, 0x7bff, 0x8000};
     const uint16_t brains[] = {0x3f80, 0xc000, 0x3f00, 0x3380, 0x477f, 0x8000};
+    const uint8_t bytes[] = {0x38, 0xc0, 0x30, 0x01, 0x7e, 0x80};
+    const double octal[] = {1, -2, 0.5, 0x1p-9, 448, 0};
     const double exact[] = {1, -2, 0.5, 0x1p-24, 65504, 0};
     const double brain[] = {1, -2, 0.5, 0x1p-24, 65280, 0};
     const float singles[] = {1, -2, 0.5f, 0x1p-24f, 65504, -0.0f};
@@ -309,10 +319,12 @@ static void every_dtype_is_read_as_what_it_says(void **state)
     expect_comparison((struct compared){brains, brain, "bf16", "f64", 6, 0}, "ok", "");
     expect_comparison((struct compared){singles, exact, "f32", "f64", 6, 0}, "ok", "");
     expect_comparison((struct compared){halves, singles, "f16", "tf32", 6, 0}, "ok", "");
+    expect_comparison((struct compared){bytes, octal, "e4m3", "f64", 6, 0}, "ok", "");
 }
 
 static void a_dtype_brings_its_tolerance(void **state)
 {
+    const uint8_t bytes[] = {0x38};
     const uint16_t halves[] = {0x3c00};
     const float one[] = {1};
     const double exact[] = {1};
@@ -324,11 +336,13 @@ static void a_dtype_brings_its_tolerance(void **state)
     expect_error((struct compared){halves, halves, "bf16", "bf16", 1, GPUBENCH_OF_DTYPE}, "0",
                  "0.006");
     expect_error((struct compared){one, halves, "f32", "f16", 1, GPUBENCH_OF_DTYPE}, "0", "0.001");
+    expect_error((struct compared){bytes, one, "e4m3", "f32", 1, GPUBENCH_OF_DTYPE}, "0", "0.0361");
 }
 
 static void what_is_no_number_never_passes(void **state)
 {
     const uint32_t poison[] = {0x3f800000, 0xffffffff}, infinity[] = {0x3f800000, 0x7f800000};
+    const uint8_t byte_nan[] = {0x7f};
     const uint16_t half_nan[] = {0x7e00}, half_infinity[] = {0x7c00}, brain_nan[] = {0xffff};
     const float ones[] = {1, 1}, zeros[] = {0, 0};
     (void)state;
@@ -343,6 +357,8 @@ static void what_is_no_number_never_passes(void **state)
     expect_comparison((struct compared){half_infinity, ones, "f16", "f32", 1, 1e300}, "mismatch",
                       "element_0_is_infinite");
     expect_comparison((struct compared){brain_nan, ones, "bf16", "f32", 1, 1e300}, "mismatch",
+                      "element_0_is_nan");
+    expect_comparison((struct compared){byte_nan, ones, "e4m3", "f32", 1, 1e300}, "mismatch",
                       "element_0_is_nan");
     expect_comparison((struct compared){ones, zeros, "f32", "f32", 2, 1e100}, "mismatch",
                       "element_0_is_1_instead_of_0");

@@ -144,6 +144,26 @@ static void samples_at_the_median_have_no_sign(void **state)
     assert_true(gpubench_dependence(samples, 64) < 32.0 / 7 + 1e-9);
 }
 
+/* 100 samples that count as 100 / 16: 0.98 * 10 * 4 - 0.5 ranks on each side of the middle are
+ * 38.7 of 50, and eleven are outside. Where they count as next to none all are inside. */
+static void ranks_of_samples_that_depend(void **state)
+{
+    size_t low, high;
+    (void)state;
+    gpb_dependent_ranks(100, 16, &low, &high);
+    assert_int_equal(low, 10);
+    assert_int_equal(high, 89);
+    gpb_dependent_ranks(100, 400, &low, &high);
+    assert_int_equal(low, 0);
+    assert_int_equal(high, 99);
+    gpb_dependent_ranks(20, 2, &low, &high); /* 0.98 * 6.3246 - 0.5 = 5.698 of 10 */
+    assert_int_equal(low, 3);
+    assert_int_equal(high, 16);
+    gpb_dependent_ranks(1, 1, &low, &high);
+    assert_int_equal(low, 0);
+    assert_int_equal(high, 0);
+}
+
 static double fill_steps(double *samples, size_t count, double last)
 {
     size_t i;
@@ -480,6 +500,7 @@ static void each_option_sets_its_own(void **state)
     assert_string_equal(s->campaign, "monday");
     assert_string_equal(s->sort, "queued");
     assert_int_equal(s->modes, GPUBENCH_HOT);
+    assert_string_equal(s->mode, "hot");
     close_fine(bench);
 }
 
@@ -621,6 +642,30 @@ static void the_queue_keeps_texts_of_its_own(void **state)
     gpubench_close(bench);
 }
 
+/* The names of axes are kept for a message, as many as there is room for. */
+static void names_of_axes_without_end(void **state)
+{
+    char names[3][121];
+    gpubench_axis axes[3];
+    gpubench_case one = gpubench_case_init("one", nothing, NULL);
+    gpubench *bench = OPEN("--list");
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        memset(names[i], 'a' + (int)i, 120);
+        names[i][120] = '\0';
+        axes[i].name = names[i];
+        axes[i].values = "1";
+    }
+    gpubench_sweep(bench, &one, 1, axes, 3);
+    gpubench_sweep(bench, &one, 1, axes, 1);
+    assert_int_equal(strlen(bench->axis_names), 2 * 121);
+    assert_non_null(strstr(bench->axis_names, names[0]));
+    assert_non_null(strstr(bench->axis_names, names[1]));
+    assert_int_equal(bench->item_count, 2);
+    assert_int_equal(gpubench_close(bench), 0);
+}
+
 /* Samples gather beside their file, and not behind what another process of that number left. */
 static void samples_begin_anew(void **state)
 {
@@ -658,6 +703,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_copy_is_another_text),
         cmocka_unit_test(from_64_samples_on_dependence_is_known),
         cmocka_unit_test(samples_at_the_median_have_no_sign),
+        cmocka_unit_test(ranks_of_samples_that_depend),
         cmocka_unit_test(a_drift_needs_thirty_samples_and_one_per_cent),
         cmocka_unit_test(a_drift_is_held_against_each_fifth_s_own_noise),
         cmocka_unit_test(any_text_comes_back_from_a_row),
@@ -675,6 +721,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(contradictions_and_campaigns),
         cmocka_unit_test(cases_that_cannot_be),
         cmocka_unit_test(the_queue_keeps_texts_of_its_own),
+        cmocka_unit_test(names_of_axes_without_end),
         cmocka_unit_test(samples_begin_anew),
     };
     support_start(argv[0]);

@@ -121,6 +121,14 @@ static void test_wrong_json(void **unused)
     expect_refused("{\"\\ud800\":1}", "surrogate");
     /* The other half stands behind the header's end. */
     expect_refused_as("{\"\\ud800\\udc00\":1}", 8, 64, "surrogate");
+    /* A second half that is none, just outside the second halves, and second halves alone. */
+    expect_refused("{\"\\ud83d\\u0041\":1}", "surrogate");
+    expect_refused("{\"\\ud83d\\udbff\":1}", "surrogate");
+    expect_refused("{\"\\ud83d\\ue000\":1}", "surrogate");
+    expect_refused("{\"\\ud83dx\":1}", "surrogate");
+    expect_refused("{\"\\ud83d\\n\":1}", "surrogate");
+    expect_refused("{\"\\udc00\":1}", "surrogate");
+    expect_refused("{\"\\udfff\":1}", "surrogate");
     expect_refused("{\"\\u0000\":1}", "zero");
     expect_refused(GOOD "x", "behind");
 }
@@ -165,6 +173,11 @@ static void test_more_unusual_files(void **unused)
                 "\xe0\xa0\x80\xdf\xbf", 4, 0);
     expect_read("{\"\\ud83d\\ude00\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
                 "\xf0\x9f\x98\x80", 4, 0);
+    /* The code points around the surrogates, and the first and the last of their pairs. */
+    expect_read("{\"\\ud7ff\\ue000\\uFFFF\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                4, "\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf", 4, 0);
+    expect_read("{\"\\ud800\\udc00\\udbff\\udfff\":{\"dtype\":\"F32\",\"shape\":[1],"
+                "\"data_offsets\":[0,4]}}", 4, "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 4, 0);
 }
 
 static void test_no_file(void **unused)
