@@ -78,37 +78,48 @@ __device__ __forceinline__ void load_tile(const CUtensorMap &map, char *tile, ui
 
 /* ---- products ---------------------------------------------------------------------- */
 
+/* An operand in shared memory: the descriptors of its steps come from the first one's by
+ * an addition, or each FROM_ADDRESS, see where that is asked for. */
+template <bool FROM_ADDRESS>
+struct shared_operand {
+    uint32_t address, block_bytes;
+    uint64_t first = ptx_wgmma_descriptor(address, block_bytes);
+
+    __device__ __forceinline__ uint64_t behind(uint32_t bytes) const
+    {
+        return FROM_ADDRESS ? ptx_wgmma_descriptor(address + bytes, block_bytes)
+                            : ptx_wgmma_descriptor_behind(first, bytes);
+    }
+};
+
 /* sums = a b^T, of 64 rows at a, of a tile of A_ROWS rows, and all B_ROWS rows of
  * the tile b: a group of wgmma of its own, fenced from what wrote its registers. */
-template <typename T, int D, int A_ROWS, int B_ROWS>
+template <typename T, int D, int A_ROWS, int B_ROWS, bool FROM_ADDRESS = false>
 __device__ __forceinline__ void issue_product_of_rows(uint32_t a, uint32_t b,
                                                       float (&sums)[B_ROWS / 2])
 {
-    uint64_t a_rows = ptx_wgmma_descriptor(a, 16), b_rows = ptx_wgmma_descriptor(b, 16);
+    shared_operand<FROM_ADDRESS> a_rows = {a, 16}, b_rows = {b, 16};
     ptx_wgmma_fence();
 #pragma unroll
     for (int column = 0; column < D; column += 16) {
         uint32_t half = column / 64, inside = column % 64 * 2;
-        ptx_wgmma_shared(
-            sums, ptx_wgmma_descriptor_behind(a_rows, half * (A_ROWS * HALF_BYTES) + inside),
-            ptx_wgmma_descriptor_behind(b_rows, half * (B_ROWS * HALF_BYTES) + inside), column > 0,
-            T());
+        ptx_wgmma_shared(sums, a_rows.behind(half * (A_ROWS * HALF_BYTES) + inside),
+                         b_rows.behind(half * (B_ROWS * HALF_BYTES) + inside), column > 0, T());
     }
     ptx_wgmma_commit();
 }
 
-/* sums += a b, of the tile b of ROWS rows: a group of wgmma of its own, fenced from
- * what wrote its registers. */
-template <typename T, int D, int ROWS>
+/* sums += a b, of the ROWS rows from b on of a tile of TILE_ROWS: a group of wgmma of
+ * its own, fenced from what wrote its registers. */
+template <typename T, int D, int ROWS, int TILE_ROWS = ROWS, bool FROM_ADDRESS = false>
 __device__ __forceinline__ void issue_product(const uint32_t (&a)[ROWS / 16][4], uint32_t b,
                                               float (&sums)[D / 2])
 {
-    uint64_t rows = ptx_wgmma_descriptor(b, ROWS * HALF_BYTES);
+    shared_operand<FROM_ADDRESS> rows = {b, TILE_ROWS * HALF_BYTES};
     ptx_wgmma_fence();
 #pragma unroll
     for (int step = 0; step < ROWS / 16; step++)
-        ptx_wgmma_registers(sums, a[step],
-                            ptx_wgmma_descriptor_behind(rows, step * (16 * HALF_BYTES)), T());
+        ptx_wgmma_registers(sums, a[step], rows.behind(step * (16 * HALF_BYTES)), T());
     ptx_wgmma_commit();
 }
 
