@@ -22,6 +22,15 @@
  * 768 wide, in bf16. On an H200, both ways in turn: best 46.5 and 44.5 us (45.8 to 47.6, 44.1
  * to 45.1), graph 41.8 and 42.0: between a graph's kernels there is nothing to save for them.
  *
+ * Dropped: forward products of our own, put in place as early, that load their weights
+ * meanwhile (wgmma, tiles of 128 rows and 96 columns, a ring of six stages, the depth of the
+ * 32 tiles of projection and down shared by clusters of four). Predicted: graph 37 to 38 us.
+ * They verified, and with all four of them best took 54.7 us instead of 45.2 and graph 53.4
+ * instead of 42.1. The likely reason, not yet tested: each of 128 blocks fetches 344 KB of x
+ * and weight for itself, 44 MB out of the L2 cache in a kernel, where cuBLASLt's kernels (up
+ * 8.7 us, down 8.7, qkv 6.8, projection 5.3) are clusters of two to eight blocks, which can
+ * share what they fetch.
+ *
  * Teaches what fusing is worth in a whole: counting operands, a forward pass of
  * `best` moves 26 widths a token beside the weights, `unfused` 56 and its scores,
  * which at context 1024 are 96 more. Bound by the tensor cores at thousands of

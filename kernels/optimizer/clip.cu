@@ -13,6 +13,11 @@
  *                      blocks' sums. No second launch, and no atomics but one
  *                      counter. Bound by memory: the gradients read once, four
  *                      loads of 16 bytes in flight a thread.
+ *                      Dropped: reading the next slice's place in the table while
+ *                      this one is summed. Predicted 1 to 2 us of 95.4 (f32) and
+ *                      51.6 (bf16) at 0.1 billion parameters on an H200; it took
+ *                      95.9 and 52.0: the five other blocks of a multiprocessor
+ *                      hide that latency.
  *
  * Deterministic: a thread's elements, the tree over a block and the order of
  * the blocks' sums are fixed. multi_tensor's depend on the number of
