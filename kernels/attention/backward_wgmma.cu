@@ -43,9 +43,9 @@
  * - Each of the three kernels beginning while the one before ends: 12 % at 128 tokens. It
  *   is 20 %; but where the last one may begin with the one between, its blocks crowd the
  *   multiprocessors that are free first, and 128 heads of 128 tokens take 20 % longer. So
- *   it may when a block is at its end.
+ *   it may when a block is at its end, which was verified, not timed in turn.
  * - The blocks of a head beginning at different queries, so that they do not add to the
- *   same sums at a time: some percent. It is 3.4 % slower (d=128), and gone: neighbours
+ *   same sums at a time: some percent. It is 3.9 % slower (d=128), and gone: neighbours
  *   that read the same queries at the same time are worth more.
  * - The next scores issued while dk's product runs: the compiler finds no registers, and
  *   serializes (C7512).

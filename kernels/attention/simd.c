@@ -18,7 +18,7 @@
  * 512 tokens by values that are read where they lie. Seen on two threads, in turn with what
  * there was: 8 to 14 % shorter beside a neighbour, 1 to 2 % without; and 1.5 %. Of 4 heads
  * that is 0.81 to 0.85 of PyTorch 2.11's time at dimension 128, 0.69 to 0.81 at 64, causal
- * 0.42 to 0.75; two threads come to 183 to 198 GFLOP/s, whose multipliers could do 230.
+ * 0.42 to 0.75; two threads come to 183 to 198 GFLOP/s.
  */
 #include "attention.h"
 
