@@ -13,8 +13,8 @@
  * second-level cache, 143 GFLOP/s where a neighbour on the host uses it too. Predicted:
  * the speed of OpenBLAS, by packing long pieces, each thread for itself, in panels that are
  * used at once, and with the strip of b that stays. Seen, of OpenBLAS 0.3.21 in turn on two
- * threads with AVX-512: 0.96 to 1.11 for ten shapes of 256 to 3072, where it was 0.64 to
- * 0.91; on one thread 0.97 to 1.05.
+ * threads with AVX-512, on a machine that others use too: 0.95 to 1.11 for ten shapes of
+ * 256 to 3072, single medians 0.89, where it was 0.62 to 1.16; on one thread 0.97 to 1.05.
  */
 #include "linear.h"
 
