@@ -364,7 +364,7 @@ static void check_table(kernel_table table, check_function *check, const embeddi
 static const embedding_shape odd_shapes[] = {
     {1, 1, 1, 0},      {1, 7, 33, 1},   {127, 31, 31, 16},   {129, 1, 5, 128}, {129, 300, 33, 0},
     {33, 10, 1025, 7}, {7, 50, 8, 100}, {1025, 97, 20, 128}, {31, 31, 1, 31},
-    {1025, 1030, 257, 600}, /* several threads' */
+    {1025, 1030, 257, 600}, {1100, 1030, 257, 600}, /* several threads' */
 };
 
 static void check_odd_shapes(kernel_table table, check_function *check)
@@ -372,7 +372,7 @@ static void check_odd_shapes(kernel_table table, check_function *check)
     for (size_t i = 0; i < sizeof odd_shapes / sizeof *odd_shapes; i++)
         for (int d = 0; d < TOKENS_DISTRIBUTION_COUNT; d++) {
             const embedding_shape *s = &odd_shapes[i];
-            int32_t tokens[1025];
+            int32_t tokens[1100];
             assert_int_equal(
                 tokens_fill(tokens, s->rows, s->vocabulary, (tokens_distribution)d, i), KERNEL_OK);
             check_table(table, check, s, tokens);
