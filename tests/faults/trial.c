@@ -81,11 +81,11 @@ static void list_others(const char *folder, const char *const *expected, char *t
 
 static void empty_folder(const char *folder)
 {
-    char names[4000], *name;
+    char names[4000], *name, *behind;
     static const char *const none[] = {NULL};
     mkdir(folder, 0700);
     list_others(folder, none, names, sizeof names);
-    for (name = strtok(names, " "); name; name = strtok(NULL, " ")) {
+    for (name = strtok_r(names, " ", &behind); name; name = strtok_r(NULL, " ", &behind)) {
         char path[4400];
         snprintf(path, sizeof path, "%s/%s", folder, name);
         unlink(path);
