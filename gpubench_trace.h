@@ -1106,7 +1106,7 @@ static void gpt_print_launch_findings(const gpubench *bench, const gpubench_case
                 "habit=launches)\n", host_us, timed_us);
     if (shorter > 4 && 2 * shorter > summary->launches)
         fprintf(gpt.table, "  many small kernels: %llu of %llu are shorter than an empty launch's "
-                "%.1f us; fused, or in a graph, they cost less (model.habit fused, "
+                "%.1f us; fused, or in a graph, they cost less (model.habit multi_tensor, "
                 "habit=optimizer)\n", (unsigned long long)shorter,
                 (unsigned long long)summary->launches, empty_us);
 }

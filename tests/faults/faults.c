@@ -218,7 +218,7 @@ static long try_plan(const char *plan, int number)
 
 int main(int argc, char **argv)
 {
-    char command[64], *plan;
+    char command[64], *plan, *behind;
     int failures = 0, plans = 0;
     long faults = 0;
     if (argc < 3 || !mkdtemp(folder) || !getcwd(repository, sizeof repository))
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     if (getenv("FAULT_WORKERS"))
         most_workers = strtol(getenv("FAULT_WORKERS"), NULL, 10);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (plan = strtok(argv[1], " "); plan; plan = strtok(NULL, " ")) {
+    for (plan = strtok_r(argv[1], " ", &behind); plan; plan = strtok_r(NULL, " ", &behind)) {
         faults += try_plan(plan, ++plans);
         failures += shared->failures;
     }
