@@ -4,6 +4,7 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "support.h"
@@ -348,6 +349,37 @@ static void a_long_function_runs_twice(void **state)
         assert_true(fabs(value_of(bench, 0, "median_us") - 1e6) < 1);
         assert_int_equal(gpubench_close(bench), 0);
     }
+}
+
+/* ---- large pages ---- */
+
+static struct { int calls, advice; void *memory; size_t bytes; } advised;
+
+int madvise(void *memory, size_t bytes, int advice)
+{
+    advised.calls++;
+    advised.advice = advice;
+    advised.memory = memory;
+    advised.bytes = bytes;
+    return -1; /* refused, which is no reason to fail */
+}
+
+static void much_memory_asks_for_large_pages(void **state)
+{
+    const size_t mib = 1 << 20;
+    void *memory;
+    (void)state;
+    memset(&advised, 0, sizeof advised);
+    assert_int_equal(gpb_host_allocate(2 * mib - 1, GPUBENCH_DEVICE, &memory), 0);
+    assert_int_equal(advised.calls, 0);
+    gpb_host_release(memory, GPUBENCH_DEVICE);
+    assert_int_equal(gpb_host_allocate(5 * mib, GPUBENCH_DEVICE, &memory), 0);
+    assert_int_equal(advised.calls, 1);
+    assert_int_equal(advised.advice, MADV_HUGEPAGE);
+    assert_ptr_equal(advised.memory, memory);
+    assert_int_equal((uintptr_t)memory % (2 * mib), 0);
+    assert_int_equal(advised.bytes, 4 * mib);
+    gpb_host_release(memory, GPUBENCH_DEVICE);
 }
 
 /* ---- the caches ---- */
@@ -826,6 +858,7 @@ int main(int argc, char **argv)
                                   use_real_clock),
         cmocka_unit_test_teardown(noise_is_no_reason_to_leave_out_the_sweep, use_real_clock),
         cmocka_unit_test_teardown(the_sweep_reads_and_the_dirty_one_writes, use_real_clock),
+        cmocka_unit_test(much_memory_asks_for_large_pages),
         cmocka_unit_test(the_caches_of_the_allowed_processors_count),
         cmocka_unit_test(the_sweep_is_twice_the_last_caches),
         cmocka_unit_test(lists_of_processors_are_read),
