@@ -36,6 +36,6 @@ coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at leas
 measure-coverage: $(COVERED_TESTS) $(COMPARE) $(RACE_PROGRAMS) $(TRACED_PROGRAMS) $(TESTS)/faults/faults $(TESTS)/faults/cuda_program
 	@tests/run.sh $(filter-out $(TOOL_TESTS),$(COVERED_TESTS)) $(TOOL_TESTS:%="% $(COMPARE)") \
 	  "tests/compare/test_race.sh $(RACE_PROGRAMS)" "tests/header/test_trace.sh $(TRACED_PROGRAMS)" \
-	  "$(TESTS)/faults/faults cuda $(CURDIR)/$(TESTS)/faults all" > build/tests.log || tail -n 1 build/tests.log
+	  "env FAULT_EACH=1 $(TESTS)/faults/faults cuda $(CURDIR)/$(TESTS)/faults all" > build/tests.log || tail -n 1 build/tests.log
 	@find build -name '*.gcda' -exec gcov --stdout -b {} + 2> build/gcov.log | \
 	  awk -v lines=92 -v branches=85 -f scripts/coverage.awk
