@@ -7,7 +7,7 @@
 # Prints each mutant as it is judged, then the survivors that reasons.txt does not explain, and
 # what was killed. Outcomes are kept in build/mutants/outcomes, so that a second call goes on
 # where the first was stopped, and tries again only those that survived. Status 1 where fewer
-# than 90 % were killed, or a survivor has no reason.
+# than 90 % of those that change anything were killed, or a survivor has no reason.
 #
 # mutants.sh control SEED [FILE...] - judges each file as it is: all have to survive, or a kill
 # means nothing. Status 1 where one does not.
