@@ -205,6 +205,16 @@ void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubenc
  * (what was read came from a cache) is left empty. 0: unknown. */
 void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_s);
 
+/* Of a program whose cases run on threads of its own: calls work(context, thread, threads)
+ * once on each of them, thread being 0 to threads - 1, and returns when all have returned. */
+typedef void gpubench_threads(void (*work)(void *context, int thread, int threads),
+                              void *context);
+
+/* On the CPU the sweep in front of a cold sample is cut among these threads, for no thread
+ * can empty the caches that belong to another's processor. Without (NULL) the calling thread
+ * sweeps alone. */
+void gpubench_sweep_on(gpubench *bench, gpubench_threads *all);
+
 /* Measures what was queued, prints the table, frees all. Each row is in --csv's
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
@@ -832,6 +842,7 @@ int gpubench_compare(gpubench *bench, const Type *output, const Reference *refer
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -1690,6 +1701,7 @@ struct gpubench {
     size_t axes_given_count;
     char axis_names[256]; /* of all sweeps, for a message */
     gpb_before before;
+    gpubench_threads *sweep_on; /* NULL: the calling thread alone */
     gpb_row *rows;
     size_t row_count, rows_imported;
     uint64_t order; /* rows of this run so far */
@@ -2757,15 +2769,32 @@ static uint64_t gpb_host_free_bytes(void)
     return (uint64_t)kib * 1024;
 }
 
+/* From this size on memory is of pages of 2 MiB where the system has them for those who
+ * ask: rows that are read in any order find their addresses in the processor's table then. */
+enum { GPB_HUGE_PAGE = 2 << 20 };
+
+static void gpb_ask_for_huge_pages(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    (void)madvise(memory, bytes, MADV_HUGEPAGE); /* refused: small ones do as well */
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
+
 /* Linux hands out more than it has and kills whoever touches it, so ask
  * first, and touch every page now rather than inside a sample. */
 static int gpb_host_allocate(size_t bytes, int kind, void **memory)
 {
+    const size_t alignment = bytes >= GPB_HUGE_PAGE ? GPB_HUGE_PAGE : 512;
     uint64_t available = gpb_host_free_bytes();
     (void)kind;
     *memory = NULL;
-    if ((available > 0 && bytes > available) || posix_memalign(memory, 512, bytes) != 0)
+    if ((available > 0 && bytes > available) || posix_memalign(memory, alignment, bytes) != 0)
         return GPUBENCH_OOM;
+    if (bytes >= GPB_HUGE_PAGE)
+        gpb_ask_for_huge_pages(*memory, bytes / GPB_HUGE_PAGE * GPB_HUGE_PAGE);
     memset(*memory, 0xff, bytes);
     return 0;
 }
@@ -2913,38 +2942,146 @@ static void gpb_read_cpu_name(char *name, size_t capacity)
     fclose(file);
 }
 
+/* ---- the caches of the processors that this process may run on ---- */
+
+/* The least number from `least` on in a list as "0-3,8", which is ascending; -1: none. */
+static long gpb_next_in(const char *list, long least)
+{
+    const char *at = list;
+    while (*at >= '0' && *at <= '9') {
+        char *end;
+        long first = strtol(at, &end, 10), last = first;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        if (last >= least)
+            return first > least ? first : least;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return -1;
+}
+
+/* The first line of a file that is in the folder, without its end; "": there is none. */
+static void gpb_read_line(const char *folder, const char *name, char *line, size_t bytes)
+{
+    char path[512];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "r");
+    if (!file || !fgets(line, (int)bytes, file))
+        line[0] = 0;
+    line[strcspn(line, "\n")] = 0;
+    if (file)
+        fclose(file);
+}
+
+typedef struct gpb_cache {
+    long level;
+    size_t bytes;
+    char shared[1024]; /* the list of the processors that use it */
+} gpb_cache;
+
+/* A processor's last cache, and the bytes of those of data in front of it. */
+static size_t gpb_read_caches(const char *processors, long cpu, gpb_cache *last)
+{
+    size_t nearer_bytes = 0;
+    int i;
+    memset(last, 0, sizeof *last);
+    for (i = 0; i < 8; i++) {
+        char folder[400], text[64];
+        gpb_cache one;
+        snprintf(folder, sizeof folder, "%.320s/cpu%ld/cache/index%d", processors, cpu, i);
+        gpb_read_line(folder, "type", text, sizeof text);
+        if (!strcmp(text, "Instruction"))
+            continue;
+        gpb_read_line(folder, "level", text, sizeof text);
+        one.level = strtol(text, NULL, 10);
+        gpb_read_line(folder, "size", text, sizeof text);
+        one.bytes = (size_t)strtoul(text, NULL, 10) * 1024;
+        gpb_read_line(folder, "shared_cpu_list", one.shared, sizeof one.shared);
+        nearer_bytes += one.level > last->level ? last->bytes : one.bytes;
+        if (one.level > last->level)
+            *last = one;
+    }
+    return nearer_bytes;
+}
+
+/* Whether no processor before it may be used too and shares the cache. */
+static int gpb_is_first_of(long cpu, const char *shared, const char *allowed)
+{
+    long other = gpb_next_in(shared, 0);
+    while (other >= 0 && other < cpu && gpb_next_in(allowed, other) != other)
+        other = gpb_next_in(shared, other + 1);
+    return other < 0 || other >= cpu;
+}
+
+typedef struct gpb_caches {
+    size_t last_bytes;   /* of all last caches together: each shared one once */
+    size_t nearer_bytes; /* that a processor has in front of its last */
+} gpb_caches;
+
+static gpb_caches gpb_find_caches(const char *processors, const char *allowed)
+{
+    gpb_caches all = {0, 0};
+    long cpu = gpb_next_in(allowed, 0);
+    for (; cpu >= 0; cpu = gpb_next_in(allowed, cpu + 1)) {
+        gpb_cache last;
+        size_t nearer_bytes = gpb_read_caches(processors, cpu, &last);
+        if (nearer_bytes > all.nearer_bytes)
+            all.nearer_bytes = nearer_bytes;
+        if (gpb_is_first_of(cpu, last.shared, allowed))
+            all.last_bytes += last.bytes;
+    }
+    return all;
+}
+
+/* The list of the processors that the process may use, as /proc/self/status has it. */
+static void gpb_find_allowed(char *list, size_t bytes)
+{
+    static const char name[] = "Cpus_allowed_list:";
+    char line[2048];
+    FILE *file = fopen("/proc/self/status", "r");
+    snprintf(list, bytes, "0");
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, sizeof name - 1)) {
+            const char *at = line + sizeof name - 1;
+            snprintf(list, bytes, "%s", at + strspn(at, " \t"));
+        }
+    if (file)
+        fclose(file);
+}
+
+/* Where Linux does not say how large the last cache is sysconf may; it multiplies, and told
+ * of 320 MiB in a virtual machine that had 32, so 32 is all that is believed, and taken
+ * where nobody says. */
+static size_t gpb_told_cache_bytes(void)
+{
+    const size_t most = 32 << 20;
+    long told = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    told = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return told > 0 && (size_t)told < most ? (size_t)told : most;
+}
+
+/* Twice the last caches, for what was read once does not push out all else; at most an
+ * eighth of the memory (0: unknown). In whole pairs of lines. */
+static size_t gpb_find_sweep_bytes(size_t last_bytes, uint64_t memory_bytes)
+{
+    uint64_t bytes = 2 * (uint64_t)(last_bytes > 0 ? last_bytes : gpb_told_cache_bytes());
+    if (memory_bytes > 0 && bytes > memory_bytes / 8)
+        bytes = memory_bytes / 8;
+    return (size_t)bytes / 128 * 128;
+}
+
 /* What --device cpu keeps: memory that a sweep reads, which pushes everything
  * else out of the caches, what was written there too. */
 typedef struct gpb_host {
     unsigned char *sweep; /* NULL until it is needed */
     size_t sweep_bytes;
+    size_t nearer_bytes;    /* of the caches of one processor */
     size_t most_line_bytes; /* of a case's memory that is flushed line by line */
     int has_clflushopt;
 } gpb_host;
-
-/* Bytes of the last cache level; 0 where nobody says. Linux's own list comes
- * first: in a virtual machine sysconf told of 256 MiB where there were 32. */
-static size_t gpb_last_cache_bytes(void)
-{
-    unsigned long most = 0;
-    int i;
-    for (i = 0; i < 8; i++) {
-        char path[80];
-        unsigned long kib;
-        FILE *file;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        file = fopen(path, "r");
-        if (file && fscanf(file, "%luK", &kib) == 1 && kib > most)
-            most = kib;
-        if (file)
-            fclose(file);
-    }
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    if (most == 0 && sysconf(_SC_LEVEL3_CACHE_SIZE) > 0)
-        return (size_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return (size_t)most * 1024;
-}
 
 /* The step of the monotonic clock in us; 0 if it stands still. A clock that
  * often says the same twice goes by its increments. One that never does is
@@ -3030,15 +3167,15 @@ static void gpb_parse_processors(const char *line, double own, gpb_pressure *loa
 }
 
 /* Where this process's limits of version 2 are; those of the tree's root elsewhere. */
-static void gpb_quota_file(char *path, size_t bytes)
+static void gpb_limit_file(char *path, size_t bytes, const char *name)
 {
     char line[512];
     FILE *file = fopen("/proc/self/cgroup", "r");
-    snprintf(path, bytes, "/sys/fs/cgroup/cpu.stat");
+    snprintf(path, bytes, "/sys/fs/cgroup/%s", name);
     while (file && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = 0;
         if (!strncmp(line, "0::/", 4) && line[4])
-            snprintf(path, bytes, "/sys/fs/cgroup%s/cpu.stat", line + 3);
+            snprintf(path, bytes, "/sys/fs/cgroup%s/%s", line + 3, name);
     }
     if (file)
         fclose(file);
@@ -3055,7 +3192,7 @@ static gpb_pressure gpb_pressure_now(void)
                                        (double)sysconf(_SC_CLK_TCK), &load);
     if (file)
         fclose(file);
-    gpb_quota_file(text, sizeof text);
+    gpb_limit_file(text, sizeof text, "cpu.stat");
     load.throttled_us = gpb_number_in(text, "throttled_usec");
     load.too_hot = gpb_number_in(
         "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", NULL);
@@ -3086,9 +3223,28 @@ static void gpb_flag_clock(gpb_live *live, double now, double promised)
         gpb_add_flag(live, "throttle=clock");
 }
 
+/* Of the machine or, where that is less, of the process's control group. */
+static uint64_t gpb_memory_limit(uint64_t machine_bytes)
+{
+    char path[600];
+    double most;
+    gpb_limit_file(path, sizeof path, "memory.max");
+    most = gpb_number_in(path, NULL);
+    return most > 0 && most < (double)machine_bytes ? (uint64_t)most : machine_bytes;
+}
+
+static void gpb_size_sweep(gpb_host *host, uint64_t memory_bytes)
+{
+    char allowed[2048];
+    gpb_caches caches;
+    gpb_find_allowed(allowed, sizeof allowed);
+    caches = gpb_find_caches("/sys/devices/system/cpu", allowed);
+    host->nearer_bytes = caches.nearer_bytes;
+    host->sweep_bytes = gpb_find_sweep_bytes(caches.last_bytes, gpb_memory_limit(memory_bytes));
+}
+
 static int gpb_host_open(gpubench *bench)
 {
-    const size_t most_sweep_bytes = 64 << 20, cache_bytes = gpb_last_cache_bytes();
     gpb_host *host = (gpb_host *)gpb_must(calloc(1, sizeof *host));
     long l2 = -1;
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -3099,8 +3255,6 @@ static int gpb_host_open(gpubench *bench)
         (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     snprintf(bench->machine.device, sizeof bench->machine.device, "%s", bench->machine.cpu);
     bench->device_state = host;
-    host->sweep_bytes = cache_bytes > 0 && cache_bytes < most_sweep_bytes / 2 ? 2 * cache_bytes
-                                                                            : most_sweep_bytes;
     host->has_clflushopt = gpb_find_clflushopt();
     host->most_line_bytes = host->has_clflushopt ? 4 << 20 : 1 << 20;
     bench->clock_step_us = gpb_find_clock_step();
@@ -3144,27 +3298,61 @@ static void gpb_flush_lines(const gpubench *bench, const gpb_live *live)
 #endif
 }
 
-/* Reads one word of each line, so that the caches hold nothing else, and
- * nothing dirty; or, in mode dirty, writes. Caches that belong to other cores
- * keep what those alone have used and the case allocated itself. */
+/* Reads one word of each line of `count` pairs of lines from a pair on. */
+static uintptr_t gpb_read_pairs(const unsigned char *memory, size_t first, size_t count)
+{
+    const unsigned char *at = memory + 128 * first, *end = at + 128 * count;
+    uintptr_t sum = 0;
+    for (; at < end; at += 128)
+        sum += at[0] + (uintptr_t)at[64];
+    return sum;
+}
+
+typedef struct gpb_sweeping {
+    const gpb_host *host;
+    int written; /* in mode dirty what is written; else -1 */
+} gpb_sweeping;
+
+/* A thread's share: so much that all together fill the last caches, and that it fills those
+ * of its own processor, which may take some of the next thread's share. */
+static void gpb_sweep_share(void *context, int thread, int threads)
+{
+    const gpb_sweeping *sweep = (const gpb_sweeping *)context;
+    const gpb_host *host = sweep->host;
+    const size_t pairs = host->sweep_bytes / 128, least = 2 * host->nearer_bytes / 128;
+    const size_t each = pairs / (size_t)threads, rest = pairs % (size_t)threads;
+    const size_t number = (size_t)thread, over = number < rest ? number : rest;
+    const size_t first = number * each + over;
+    size_t count = each + (number < rest), beyond;
+    if (sweep->written >= 0) {
+        memset(host->sweep + 128 * first, sweep->written, 128 * count);
+        gpubench_keep(host->sweep);
+        return;
+    }
+    if (count < least)
+        count = least < pairs ? least : pairs;
+    beyond = count > pairs - first ? count - (pairs - first) : 0;
+    gpubench_keep(gpb_read_pairs(host->sweep, first, count - beyond) +
+                  gpb_read_pairs(host->sweep, 0, beyond));
+}
+
+/* Reads, so that the caches hold nothing else, and nothing dirty; or, in mode dirty,
+ * writes. Caches of processors on which none of the threads is keep what those alone have
+ * used and the case allocated itself. */
 static void gpb_sweep(gpubench *bench, const gpb_live *live)
 {
     gpb_host *host = (gpb_host *)bench->device_state;
-    const unsigned char *at, *end;
-    uintptr_t sum = 0;
+    gpb_sweeping sweep = {host, live->mode == GPUBENCH_DIRTY ? (int)(live->turn & 0xff) : -1};
+    if (!host->sweep_bytes)
+        gpb_size_sweep(host, bench->machine.memory_bytes);
     if (!host->sweep) { /* written once, else all its pages are one page of zeros */
         host->sweep = (unsigned char *)gpb_must(malloc(host->sweep_bytes));
         memset(host->sweep, 1, host->sweep_bytes);
     }
-    if (live->mode == GPUBENCH_DIRTY) {
-        memset(host->sweep, (int)(live->turn & 0xff), host->sweep_bytes);
-        gpubench_keep(host->sweep);
-        return;
-    }
-    end = host->sweep + host->sweep_bytes;
-    for (at = host->sweep; at < end; at += 128)
-        sum += at[0] + (uintptr_t)at[64];
-    gpubench_keep(sum);
+    if (bench->sweep_on)
+        bench->sweep_on(gpb_sweep_share, &sweep);
+    else
+        gpb_sweep_share(&sweep, 0, 1);
 }
 
 /* Times count runs, up to the first error. With 0 it only touches what the
@@ -9043,6 +9231,16 @@ static void gpb_print_usage(const gpubench *bench, const gpubench_option *option
     printf("\n\nMeasures the cases of '%s'.\n\n", bench->suite);
 }
 
+/* Whether standard output, as on a full disk, did not take all that the option printed there,
+ * which is told: a list that is cut would look like a whole one. */
+static int gpb_end_output(const gpubench *bench, const char *option)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    gpb_message(bench, "%s: %s", option, strerror(errno));
+    return 1;
+}
+
 /* Before the command line has changed the defaults. */
 static void gpb_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
 {
@@ -9964,6 +10162,8 @@ static void gpb_prepare_handle(gpubench *bench)
                                  GPB_PROC_SELF ", and it was not started by a path";
 }
 
+static void gpb_free(gpubench *bench);
+
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
@@ -9976,8 +10176,12 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpb_default_settings(&bench->settings);
     gpb_read_arguments(bench, argc, options, option_count, given);
     if (!bench->refused && gpb_given(given + option_count, "--help")) {
+        int lost;
         gpb_print_help(bench, options, option_count);
-        exit(0);
+        lost = gpb_end_output(bench, "--help");
+        bench->given = given;
+        gpb_free(bench);
+        exit(lost ? 2 : 0);
     }
     if (!bench->refused)
         gpb_give_values(bench, options, option_count, given);
@@ -10082,18 +10286,20 @@ static void gpb_run_group(gpubench *bench, size_t group)
 static int gpb_list(gpubench *bench)
 {
     const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
+    int lost;
     size_t i;
     for (i = 0; i < bench->item_count && !is_json_only; i++) {
         gpb_put_plain(stdout, bench->items[i].key);
         putc('\n', stdout);
     }
+    lost = gpb_end_output(bench, "--list");
     for (i = 0; i < bench->item_count && bench->settings.json; i++) {
         gpb_row *row = gpb_new_row(bench);
         gpb_fill_case(bench, &bench->items[i].one, row);
         gpb_fill_amounts(bench->items[i].one.bytes, bench->items[i].one.flops, row);
         gpb_fill_build(bench, row);
     }
-    return gpb_finish_json(bench) != 0 ? 2 : 0;
+    return gpb_finish_json(bench) != 0 || lost ? 2 : 0;
 }
 
 static void gpb_check_queue(gpubench *bench)
@@ -10126,6 +10332,11 @@ void gpubench_measured_peaks(gpubench *bench, double gb_per_s, double tflop_per_
 {
     bench->machine.measured_gb_per_s = gb_per_s;
     bench->machine.measured_tflop_per_s = tflop_per_s;
+}
+
+void gpubench_sweep_on(gpubench *bench, gpubench_threads *all)
+{
+    bench->sweep_on = all;
 }
 
 void gpubench_before_all(gpubench *bench, int (*function)(void *context, gpubench *bench),

@@ -12,6 +12,15 @@ function fail(message) {
 
 function fail_here(message) { fail(FILENAME ": line " FNR ": " message) }
 
+# To awk an operand with an equals sign sets a variable, also where a file has such a name.
+BEGIN {
+    for (operand = 1; operand < ARGC; operand++)
+        if (ARGV[operand] ~ /^[A-Za-z_][A-Za-z0-9_]*=/ && (getline operand_line < ARGV[operand]) >= 0) {
+            close(ARGV[operand])
+            ARGV[operand] = "./" ARGV[operand]
+        }
+}
+
 # Splits a record into fields[]; -1 where quotes are not as RFC 4180 has them.
 function cut(text,    n) {
     if (text !~ /"/) return split(text, fields, ",")

@@ -28,6 +28,7 @@ sitting=$(date -u +%Y%m%dT%H%M%SZ)
 dtypes=${PEERS_DTYPE:-f32,bf16}
 filter=${PEERS_FILTER:-.}
 failed=0
+export THP_MEM_ALLOC_ENABLE=1 # PyTorch's memory is of large pages too, as the suites' and numpy's
 mkdir -p "$folder/pieces" || exit 2
 rm -f "$folder"/own-*.csv "$folder"/peers-*.csv "$folder/peers.md" "$folder"/pieces/*
 

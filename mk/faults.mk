@@ -129,13 +129,14 @@ FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE) $(SIGNAL_NEEDS)
 SIGNAL_NEEDS = $(FAULTS)/host_program $(FAULTS)/interrupt $(COMPARE) $(BUILD)/norm $(TESTS)/first
 SIGNALLED = tests/faults/signals.sh $(FAULTS) $(COMPARE) $(BUILD)/norm $(TESTS)/first
 HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE) $(BUILD)/norm
-FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" \
+PLACES = tests/faults/hostile_places.sh $(FAULTS)/host_program $(COMPARE) $(BUILD)/norm
+FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" "$(PLACES)" \
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)
 
 .PHONY: faults-more
 faults: $(FAULT_NEEDS) $(TESTS)/racer   ## each call of CUDA, NVML and the system fails in turn, and how often (FAULT_EACH=4)
-	failed=0; $(HOSTILE) || failed=1; \
+	failed=0; $(HOSTILE) || failed=1; $(PLACES) || failed=1; \
 	$(FAULTS)/faults '$(FAULT_PLANS) race' '$(CURDIR)/$(FAULTS)' all || failed=1; \
 	exit $$failed
 

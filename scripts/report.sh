@@ -30,7 +30,7 @@ case $tool in
 esac
 [ -z "$baseline" ] || [ -x "$tool" ] || die "$tool: not there (make build/gpubench-compare)"
 whole_page=$(real "$page") || die "$page: a link that leads nowhere"
-work=$(unbroken mktemp -d) || exit 2
+make_room
 most_in_forest=30
 most_timelines=12
 tab=$(printf '\t')
@@ -197,8 +197,14 @@ draw_suite() {
         -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_tables.awk" "$work/points"
 }
 
+# A suite's name is a row's, which may hold the path of a file that is nobody's to show.
+lies_here() { # lies_here SUITE
+    case $1 in */*) return 1 ;; esac
+}
+
 # What `make kernels-SUITE` left: a timeline for each of the first cases, and a table for all.
 draw_kernels() { # draw_kernels SUITE FOLDER
+    lies_here "$1" || return 0
     csv=$folder/kernels/$1.csv json=$folder/kernels/$1.json
     [ -f "$csv" ] || return 0
     mkdir -p "$2"
@@ -226,6 +232,7 @@ draw_kernel_roofline() {
 
 # What --memory-csv left: a bar for each case, and how the first one came about.
 draw_memory() { # draw_memory SUITE
+    lies_here "$1" || return 0
     csv=$folder/kernels/$1.memory.csv
     [ -f "$csv" ] || return 0
     printf '<h3>memory</h3>\n<p class="quiet">By category (--memory).</p>\n'

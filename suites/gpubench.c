@@ -3,6 +3,9 @@
  * implementations of gpubench.h and gpubench_trace.h. All others know their
  * declarations only.
  */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* madvise: pages of 2 MiB */
+#endif
 #define GPUBENCH_IMPLEMENTATION
 #define GPUBENCH_TRACE_IMPLEMENTATION
 #include "../gpubench.h"

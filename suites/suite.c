@@ -100,6 +100,7 @@ suite suite_open_with(const char *name, const char *shape_help, const gpubench_o
     for (size_t i = 0; i < own_count && i < OWN; i++) options[COMMON + i] = own[i];
     s.bench = gpubench_open_with(name, options, COMMON + own_count, argc, argv);
     gpubench_trace(s.bench);
+    gpubench_sweep_on(s.bench, pool_each);
     take_dtypes(s.bench, dtype_option ? dtype_option : "f32,bf16,u8");
     take_processors(s.bench);
     take_vectors(s.bench);

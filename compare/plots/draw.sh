@@ -41,10 +41,19 @@ read_options() {
     esac
 }
 
+# A folder in $work, whose path awk takes as it is: in its variables backslashes are escapes.
+make_room() {
+    work=$(unbroken mktemp -d) || exit 2
+    case $work in
+    *\\* | *"
+"*) die "TMPDIR '$TMPDIR': wants a path without backslashes and line ends" ;;
+    esac
+}
+
 start() { # start STEM FILE...
     [ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
     command -v gnuplot >/dev/null || die "needs gnuplot, and there is none (make deps)"
-    work=$(unbroken mktemp -d) || exit 2
+    make_room
     stem=$1
     [ -d "$(dirname "$stem")" ] || die "$stem: no such folder"
     shift
@@ -70,9 +79,10 @@ points() {
     sort "$target.new" | cut -f 2- >"$target"
 }
 
-# One script of gnuplot, as SVG or PNG.
+# One script of gnuplot, as SVG or PNG. The target's path is text to gnuplot, whatever it holds.
 render() { # render SCRIPT FORMAT TARGET
-    gnuplot -e "format='$2'; target='$3'" "$1" 2>"$work/complaints" >&2 && [ -s "$3" ] &&
+    quoted=$(printf '%s' "$3" | sed "s/'/''/g")
+    gnuplot -e "format='$2'; target='$quoted'" "$1" 2>"$work/complaints" >&2 && [ -s "$3" ] &&
         return
     sed 's/^/gnuplot: /' "$work/complaints" >&2
     die "gnuplot did not draw $(sed -n '1s/^# //p' "$1")"

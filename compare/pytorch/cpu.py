@@ -13,24 +13,53 @@ from .measure import MODES
 from .pressure import Pressure
 from .variants import NUMPY_VARIANTS
 
-MOST_SWEEP_BYTES = 64 << 20
-SMALL_BYTES = 4 << 20  # of a case that the suites flush out of every core, line by line
+PROCESSORS = "/sys/devices/system/cpu"
+TOLD_CACHE_BYTES = 32 << 20  # where nobody says
 
 
-def last_cache_bytes(folder="/sys/devices/system/cpu/cpu0/cache"):
-    """0 where nobody says."""
-    sizes = [0]
-    for path in glob.glob(os.path.join(folder, "index*", "size")):
-        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
-            found = re.match("([0-9]+)K", file.read())
-            sizes.append(int(found.group(1)) << 10 if found else 0)
-    return max(sizes)
+def read_text(*path):
+    with contextlib.suppress(OSError), open(os.path.join(*path), encoding="ascii") as file:
+        return file.read().strip()
+    return ""
 
 
-def sweep_bytes(cache_bytes):
-    """gpubench.h's."""
-    is_small = 0 < cache_bytes < MOST_SWEEP_BYTES // 2
-    return 2 * cache_bytes if is_small else MOST_SWEEP_BYTES
+def processors_of(text):
+    """Of a list as "0-3,8"."""
+    ends = [part.split("-") for part in text.split(",") if part]
+    return {number for pair in ends for number in range(int(pair[0]), int(pair[-1]) + 1)}
+
+
+def caches_of(folder, processor):
+    """(level, bytes, who shares it) of those that hold data, the last one last."""
+    caches = []
+    for cache in glob.glob(os.path.join(folder, f"cpu{processor}", "cache", "index*")):
+        size = re.match("([0-9]+)K", read_text(cache, "size"))
+        if size and read_text(cache, "type") != "Instruction":
+            caches.append((int(read_text(cache, "level")), int(size.group(1)) << 10,
+                           read_text(cache, "shared_cpu_list")))
+    return sorted(caches)
+
+
+def cache_bytes(folder, allowed):
+    """Of the last caches that the processors have together, a shared one once, and those
+    in front of it that one processor has; 0 where nobody says."""
+    total = nearer = 0
+    for processor in sorted(allowed):
+        caches = caches_of(folder, processor)
+        if not caches:
+            continue
+        nearer = max(nearer, sum(size for _, size, _ in caches[:-1]))
+        sharing = processors_of(caches[-1][2]) & set(allowed)
+        if processor == min(sharing, default=processor):
+            total += caches[-1][1]
+    return total, nearer
+
+
+def sweep_bytes(last, nearer, threads, memory):
+    """Twice the last caches, as gpubench.h sweeps, and enough for each of the threads that
+    cut it among themselves to sweep its own processor's; at most an eighth of the memory."""
+    wanted = max(2 * (last or TOLD_CACHE_BYTES), 2 * nearer * threads)
+    return min(wanted, memory // 8 if memory else wanted) // 128 * 128
 
 
 def system_number(name):
@@ -65,8 +94,10 @@ class Cpu:
         self.threads, self.device, self.mode = threads, torch.device("cpu"), MODES[0]
         self.l2_bytes = system_number("SC_LEVEL2_CACHE_SIZE")
         self.nvml = Pressure()
-        self.is_small, self.turn = False, 0
-        count = sweep_bytes(last_cache_bytes())
+        self.turn = 0
+        memory = system_number("SC_PHYS_PAGES") * system_number("SC_PAGESIZE")
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+        count = sweep_bytes(*cache_bytes(PROCESSORS, allowed), threads, memory)
         self.swept = bytearray(b"\1") * count  # written, else all pages are one of zeros
         self.address = (ctypes.c_char * count).from_buffer(self.swept)
         self.words = torch.frombuffer(self.swept, dtype=torch.int32)
@@ -94,20 +125,16 @@ class Cpu:
         return contextlib.nullcontext()
 
     def begin(self, case):
-        self.is_small = (case.listed["bytes"] or SMALL_BYTES + 1) <= SMALL_BYTES
         torch.set_float32_matmul_precision("high" if case.dtype == "tf32" else "highest")
         self.nvml.watch()
 
     def flush(self):
-        """As the suites': what is small leaves the caches of all cores, and the calling
-        thread sweeps, by a search that fails or by writing."""
+        """As the suites': all threads sweep, each a share, by a sum, or one by writing."""
         self.turn += 1
         if self.mode == "dirty":
             ctypes.memset(self.address, self.turn & 0xff, len(self.swept))
             return
-        if self.is_small:
-            self.words.sum()
-        self.swept.find(0)
+        self.words.sum()
 
     def time(self, call, _sleep_us):
         self.flush()

@@ -15,6 +15,7 @@
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -214,4 +215,30 @@ void pool_for(int threads, int64_t count, int64_t range_length, pool_function *f
     pthread_mutex_unlock(&pool.lock);
     work(&l, 0);
     close_loop();
+}
+
+typedef struct everyone {
+    void (*visit)(void *context, int thread, int threads);
+    void *context;
+    int threads;
+    atomic_int begun;
+} everyone;
+
+/* Who left before the last has begun would take another's range. */
+static void take_part(void *context, int worker, int64_t begin, int64_t end)
+{
+    everyone *all = context;
+    (void)begin;
+    (void)end;
+    atomic_fetch_add(&all->begun, 1);
+    all->visit(all->context, worker, all->threads);
+    while (atomic_load(&all->begun) < all->threads) sched_yield();
+}
+
+void pool_each(void (*visit)(void *context, int thread, int threads), void *context)
+{
+    start_helpers(pool_threads() - 1);
+    int threads = pool.helpers + 1;
+    everyone all = {visit, context, threads, 0};
+    pool_for(threads, threads, 1, take_part, &all);
 }

@@ -27,4 +27,9 @@ void pool_set_threads(int threads);
 void pool_for(int threads, int64_t count, int64_t range_length, pool_function *function,
               void *context);
 
+/* Calls visit(context, thread, threads) once on every thread that a loop may use, thread
+ * being 0 (the caller's) to threads - 1, and returns when all have returned: for what is a
+ * thread's or its processor's own. It waits for helpers that sleep, as pool_for does not. */
+void pool_each(void (*visit)(void *context, int thread, int threads), void *context);
+
 #endif

@@ -4,6 +4,7 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "gpubench.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "support.h"
@@ -350,6 +351,37 @@ static void a_long_function_runs_twice(void **state)
     }
 }
 
+/* ---- large pages ---- */
+
+static struct { int calls, advice; void *memory; size_t bytes; } advised;
+
+int madvise(void *memory, size_t bytes, int advice)
+{
+    advised.calls++;
+    advised.advice = advice;
+    advised.memory = memory;
+    advised.bytes = bytes;
+    return -1; /* refused, which is no reason to fail */
+}
+
+static void much_memory_asks_for_large_pages(void **state)
+{
+    const size_t mib = 1 << 20;
+    void *memory;
+    (void)state;
+    memset(&advised, 0, sizeof advised);
+    assert_int_equal(gpb_host_allocate(2 * mib - 1, GPUBENCH_DEVICE, &memory), 0);
+    assert_int_equal(advised.calls, 0);
+    gpb_host_release(memory, GPUBENCH_DEVICE);
+    assert_int_equal(gpb_host_allocate(5 * mib, GPUBENCH_DEVICE, &memory), 0);
+    assert_int_equal(advised.calls, 1);
+    assert_int_equal(advised.advice, MADV_HUGEPAGE);
+    assert_ptr_equal(advised.memory, memory);
+    assert_int_equal((uintptr_t)memory % (2 * mib), 0);
+    assert_int_equal(advised.bytes, 4 * mib);
+    gpb_host_release(memory, GPUBENCH_DEVICE);
+}
+
 /* ---- the caches ---- */
 
 static unsigned char *sweep_of(const gpubench *bench)
@@ -425,12 +457,151 @@ static void the_sweep_reads_and_the_dirty_one_writes(void **state)
         set_clock(1, 21);
         bench = MEASURE(&w, 0, "--mode", modes[i], FEW);
         bytes = ((const gpb_host *)bench->device_state)->sweep_bytes;
-        assert_true(bytes <= 64 << 20);
+        assert_true(bytes > 0);
         for (at = 0; at < bytes; at += 64)
             changed += sweep_of(bench)[at] != 1;
         assert_int_equal(changed, i == 0 ? 0 : bytes / 64);
         assert_int_equal(gpubench_close(bench), 0);
     }
+}
+
+/* ---- how much is swept, and by whom ---- */
+
+/* As Linux shows a processor's cache: level, type, size, and who shares it. */
+static void put_cache(const char *folder, long cpu, int index, const char *const *values)
+{
+    static const char *const names[] = {"level", "type", "size", "shared_cpu_list"};
+    char path[200], file[240], text[64];
+    size_t i;
+    snprintf(path, sizeof path, "%s/cpu%ld", folder, cpu);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/cpu%ld/cache", folder, cpu);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/cpu%ld/cache/index%d", folder, cpu, index);
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (i = 0; i < 4; i++) {
+        snprintf(file, sizeof file, "%s/%s", path, names[i]);
+        snprintf(text, sizeof text, "%s\n", values[i]);
+        support_write(file, text);
+    }
+}
+
+/* Eight processors, two of a core (a number apart by 4), four of one last cache; and two
+ * more that have no last cache but their own L2. */
+static void put_processors(const char *folder)
+{
+    static const char *const cores[] = {"0,4", "1,5", "2,6", "3,7"};
+    static const char *const quads[] = {"0-1,4-5", "2-3,6-7"};
+    static const char *const own[] = {"8", "9"};
+    long cpu;
+    for (cpu = 0; cpu < 10; cpu++) {
+        const char *core = cpu < 8 ? cores[cpu % 4] : own[cpu - 8];
+        const char *data[] = {"1", "Data", "32K", core};
+        const char *code[] = {"1", "Instruction", "64K", core};
+        const char *second[] = {"2", "Unified", cpu < 8 ? "1024K" : "4096K", core};
+        const char *last[] = {"3", "Unified", "32768K", cpu < 8 ? quads[cpu % 4 / 2] : ""};
+        put_cache(folder, cpu, 0, cpu == 5 ? second : data); /* in any order */
+        put_cache(folder, cpu, 1, code);
+        put_cache(folder, cpu, 2, cpu == 5 ? data : second);
+        if (cpu < 8)
+            put_cache(folder, cpu, 3, last);
+    }
+}
+
+static void the_caches_of_the_allowed_processors_count(void **state)
+{
+    static const struct { const char *allowed; size_t last_kib, nearer_kib; } cases[] = {
+        {"0", 32768, 1056},         {"0-7", 65536, 1056},  {"4-5", 32768, 1056},
+        {"1,3", 65536, 1056},       {"5", 32768, 1056},    {"6-7", 32768, 1056},
+        {"8-9", 8192, 32},          {"0,8", 36864, 1056},  {"0-9", 65536 + 8192, 1056},
+        {"11", 0, 0},               {"", 0, 0},            {"none", 0, 0}};
+    const char *folder = support_folder;
+    size_t i;
+    (void)state;
+    put_processors(folder);
+    for (i = 0; i < GPB_COUNT_OF(cases); i++) {
+        gpb_caches found = gpb_find_caches(folder, cases[i].allowed);
+        assert_int_equal(found.last_bytes, cases[i].last_kib << 10);
+        assert_int_equal(found.nearer_bytes, cases[i].nearer_kib << 10);
+    }
+}
+
+static void the_sweep_is_twice_the_last_caches(void **state)
+{
+    const size_t mib = 1 << 20;
+    (void)state;
+    assert_int_equal(gpb_find_sweep_bytes(32 * mib, 0), 64 * mib);
+    assert_int_equal(gpb_find_sweep_bytes(210 * mib, (uint64_t)64 << 30), 420 * mib);
+    assert_int_equal(gpb_find_sweep_bytes(1152 * mib, (uint64_t)4 << 30), 512 * mib);
+    assert_in_range(gpb_find_sweep_bytes(0, 0), 2 * 128, 64 * mib);
+    assert_int_equal(gpb_find_sweep_bytes(1000, 0), 1920); /* whole pairs of lines */
+}
+
+static void lists_of_processors_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_next_in("0-3,8,10-11", 0), 0);
+    assert_int_equal(gpb_next_in("0-3,8,10-11", 3), 3);
+    assert_int_equal(gpb_next_in("0-3,8,10-11", 4), 8);
+    assert_int_equal(gpb_next_in("0-3,8,10-11", 9), 10);
+    assert_int_equal(gpb_next_in("0-3,8,10-11", 12), -1);
+    assert_int_equal(gpb_next_in("", 0), -1);
+}
+
+/* A pretended pool: who was called, and the pairs of lines that each thread read. */
+static int pretended_threads, calls;
+
+static void pretend_threads(void (*visit)(void *context, int thread, int threads), void *context)
+{
+    int i;
+    for (i = 0; i < pretended_threads; i++, calls++)
+        visit(context, i, pretended_threads);
+}
+
+/* By turns each thread alone writes its share: each byte belongs to one of them. */
+static void the_shares_are_the_whole_and_no_byte_is_twos(void **state)
+{
+    static unsigned char memory[128 * 11], before[sizeof memory];
+    gpb_host host = {.sweep = memory, .sweep_bytes = sizeof memory, .nearer_bytes = 1 << 20};
+    int threads, i;
+    size_t at;
+    (void)state;
+    for (threads = 1; threads < 14; threads++) {
+        memset(memory, 0, sizeof memory);
+        for (i = 0; i < threads; i++) {
+            gpb_sweeping sweep = {&host, i + 1};
+            memcpy(before, memory, sizeof memory);
+            gpb_sweep_share(&sweep, i, threads);
+            for (at = 0; at < sizeof memory; at++)
+                assert_true(memory[at] == before[at] || before[at] == 0);
+        }
+        for (at = 0; at < sizeof memory; at++)
+            assert_true(memory[at] != 0);
+    }
+}
+
+static void a_program_s_own_threads_sweep(void **state)
+{
+    gpubench *bench;
+    worker w = {.ns = 10000, .swept_ns = 500, .alloc_bytes = 4096};
+    gpb_item item = {.one = {.run = work, .context = &w}};
+    gpb_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+    double us;
+    (void)state;
+    set_clock(1, 21);
+    bench = MEASURE(&w, 0, FEW);
+    bench->current = &live;
+    gpubench_sweep_on(bench, pretend_threads);
+    for (pretended_threads = 1; pretended_threads < 4; pretended_threads++) {
+        calls = 0;
+        assert_int_equal(gpb_host_sample(bench, &live, &us), 0);
+        assert_int_equal(calls, pretended_threads);
+    }
+    gpubench_sweep_on(bench, NULL);
+    assert_int_equal(gpb_host_sample(bench, &live, &us), 0);
+    assert_int_equal(calls, 3);
+    bench->current = NULL;
+    assert_int_equal(gpubench_close(bench), 0);
 }
 
 /* ---- runs that do nothing ---- */
@@ -687,6 +858,12 @@ int main(int argc, char **argv)
                                   use_real_clock),
         cmocka_unit_test_teardown(noise_is_no_reason_to_leave_out_the_sweep, use_real_clock),
         cmocka_unit_test_teardown(the_sweep_reads_and_the_dirty_one_writes, use_real_clock),
+        cmocka_unit_test(much_memory_asks_for_large_pages),
+        cmocka_unit_test(the_caches_of_the_allowed_processors_count),
+        cmocka_unit_test(the_sweep_is_twice_the_last_caches),
+        cmocka_unit_test(lists_of_processors_are_read),
+        cmocka_unit_test(the_shares_are_the_whole_and_no_byte_is_twos),
+        cmocka_unit_test_teardown(a_program_s_own_threads_sweep, use_real_clock),
         cmocka_unit_test(an_empty_function_fails),
         cmocka_unit_test(a_discarded_result_fails),
         cmocka_unit_test(a_small_function_is_not_empty),

@@ -127,6 +127,27 @@ static void from_64_samples_on_dependence_is_known(void **state)
     assert_true(gpubench_dependence(samples, 64) < 64.0 / 7 + 1e-9);
 }
 
+/* Of every four samples three are above, in each batch alike: however far the sums are from 0,
+ * they do not differ, and nothing depends on anything. */
+static void sums_are_held_against_their_mean(void **state)
+{
+    double samples[64];
+    size_t i;
+    (void)state;
+    for (i = 0; i < 64; i++)
+        samples[i] = i % 4 ? 1 : -1;
+    assert_true(gpb_dependence_around(0, samples, 64) == 1);
+}
+
+static void numbers_in_order(void **state)
+{
+    const double numbers[] = {1, 2};
+    (void)state;
+    assert_int_equal(gpb_compare_doubles(&numbers[0], &numbers[0]), 0);
+    assert_int_equal(gpb_compare_doubles(&numbers[0], &numbers[1]), -1);
+    assert_int_equal(gpb_compare_doubles(&numbers[1], &numbers[0]), 1);
+}
+
 /* Some samples are the median, and count for neither side: of 64 in batches of eight, each
  * with two ones, two threes and four twos, no sum differs from 0. */
 static void samples_at_the_median_have_no_sign(void **state)
@@ -702,6 +723,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_array_grows_at_powers_of_two),
         cmocka_unit_test(a_copy_is_another_text),
         cmocka_unit_test(from_64_samples_on_dependence_is_known),
+        cmocka_unit_test(sums_are_held_against_their_mean),
+        cmocka_unit_test(numbers_in_order),
         cmocka_unit_test(samples_at_the_median_have_no_sign),
         cmocka_unit_test(ranks_of_samples_that_depend),
         cmocka_unit_test(a_drift_needs_thirty_samples_and_one_per_cent),

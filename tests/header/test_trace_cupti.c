@@ -571,7 +571,7 @@ static void many_small_kernels_are_counted(void **state)
     setenv("FAKE_CUPTI", "small", 1);
     text = printed();
     assert_holds(text, "many small kernels: 12 of 17 are shorter than an empty launch's 5.0 us; fused");
-    assert_holds(text, "(model.habit fused, habit=optimizer)");
+    assert_holds(text, "(model.habit multi_tensor, habit=optimizer)");
     overhead_us = "";
     unsetenv("FAKE_CUPTI");
     kernels = NULL;

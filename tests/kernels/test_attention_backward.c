@@ -41,8 +41,9 @@ static void test_oracle_closed_form(void **state)
     float lse[2] = {(float)(1.5 - log(p)), (float)log(2)};
     float out[8] = {(float)(5 * p + (1 - p)), 0, 0, 0, 3, 0, 0, 0};
     attention_backward_head head = {q, k, v, out, dout, lse};
-    double dq[8], dk[8], dv[8];
+    double dq[9] = {[8] = 77}, dk[8], dv[8];
     attention_backward_reference(&shape, &head, rows, 2, dq, dk, dv);
+    assert_close(dq[8], 77, 0); /* behind the last row */
     assert_close(dq[4], ds / 2 * 1, 1e-6); /* row 0 is the second asked for */
     assert_close(dq[5], ds / 2 * -2, 1e-6);
     assert_close(dq[0], 0, 0);             /* row 1 has no gradient */

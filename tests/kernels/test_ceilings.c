@@ -45,9 +45,10 @@ enum { ODD_SIZES = sizeof odd_sizes / sizeof *odd_sizes };
 static void check_bandwidths(size_t row, int64_t words)
 {
     size_t bytes = (size_t)words * sizeof(uint32_t);
-    uint32_t sum = 0, expected = 0, *a = fresh(bytes + 4), *b = fresh(bytes), *c = fresh(bytes);
+    uint32_t sum = 0, expected = 0, *a = fresh(bytes + 4), *b = fresh(bytes + 4), *c = fresh(bytes + 4);
     random_normal_cpu(b, KERNEL_F32, words, 0, 1, 1);
     random_normal_cpu(c, KERNEL_F32, words, 0, 1, 2);
+    b[words] = c[words] = 0; /* whose sum, unlike a NaN's, would be seen behind a's end */
     ceilings_bandwidth_args args = {words, a, b, c, &sum, 0x12345678u, 3.0f};
 
     for (int64_t i = 0; i < words; i++) expected += b[i];
@@ -142,6 +143,8 @@ static void test_refusals(void **state)
         ceilings_gemm_args args = {1, 0, 1, KERNEL_F32, NULL, NULL, NULL};
         assert_int_equal(ceilings_gemm_cpu.rows[row].run(&args, NULL, NULL, NULL),
                          KERNEL_ERROR_ARGUMENT);
+        if (ceilings_gemm_cpu.rows[row].workspace_bytes)
+            assert_int_equal(ceilings_gemm_cpu.rows[row].workspace_bytes(&args), 0);
         args.n = 1;
         args.dtype = KERNEL_U8;
         assert_int_equal(ceilings_gemm_cpu.rows[row].run(&args, NULL, NULL, NULL),

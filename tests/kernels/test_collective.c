@@ -91,6 +91,7 @@ static void cards(void **state)
     assert_int_equal(collective_pick_device(1, 2, 4), 1);
     assert_int_equal(collective_pick_device(1, 2, 1), 0);
     assert_int_equal(collective_pick_device(1, 4, 2), -1);
+    assert_int_equal(collective_pick_device(3, 4, 4), 3); /* just enough */
 }
 
 /* What rank `rank` must have at `index`, from the inputs of all as arrays. */
@@ -130,6 +131,23 @@ static void oracle_is_the_operation(void **state)
                 assert_true(e.tolerance < 1e-5);
             }
     }
+}
+
+/* (n-1) roundings of half an ulp, twice, of the amounts' sum; none where all ranks sum exactly,
+ * and none of one rank, which adds nothing. */
+static void the_tolerance_of_a_sum(void **state)
+{
+    (void)state;
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (int ranks = 1; ranks <= 5; ranks++) {
+            collective_shape s = {.operation = COLLECTIVE_ALL_REDUCE,
+                                  .dtype = dtype ? KERNEL_BF16 : KERNEL_F32, .ranks = ranks, .block = 4};
+            double amounts = 0;
+            for (int rank = 0; rank < ranks; rank++)
+                amounts += fabs((double)collective_input(&s, COLLECTIVE_RANDOM, 3, rank, 2));
+            assert_close(collective_output(&s, COLLECTIVE_RANDOM, 3, 0, 2).tolerance,
+                         (ranks - 1) * amounts / (dtype ? 128 : 8388608), 1e-15);
+        }
 }
 
 /* Where runs of elements come from, of three ranks with blocks of five. */
@@ -202,7 +220,7 @@ int main(void)
         cmocka_unit_test(origins),
         cmocka_unit_test(inputs_begin_anew),
         cmocka_unit_test(buffers_in_place),
-        cmocka_unit_test(cards),
+        cmocka_unit_test(cards), cmocka_unit_test(the_tolerance_of_a_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,28 @@ static void test_e4m3_by_hand(void **state)
 }
 
 /* Every half-precision number survives the way to f32 and back, and every e4m3. */
+/* To the nearest whole number, of two the even one; NaN and what is below are 0. */
+static void test_u8_by_hand(void **state)
+{
+    const float values[] = {-1, NAN, 0, 0.25f, 0.5f, 0.75f, 1.5f, 2.5f, 99.75f, 254.5f, 254.75f, 255, 1e9f};
+    const uint8_t bytes[] = {0, 0, 0, 0, 0, 1, 2, 2, 100, 254, 255, 255, 255};
+    uint8_t out[sizeof bytes];
+    (void)state;
+    kernel_from_f32(values, KERNEL_U8, sizeof bytes, out);
+    assert_memory_equal(out, bytes, sizeof bytes);
+}
+
+/* What is f32 already is copied whole, and not beyond its end. */
+static void test_f32_is_copied(void **state)
+{
+    const float values[] = {1, -2.5f, 3e-20f, 4, 5};
+    float out[] = {0, 0, 0, 0, 77};
+    (void)state;
+    kernel_to_f32(values, KERNEL_F32, 4, out);
+    assert_memory_equal(out, values, 4 * sizeof *out);
+    assert_true(out[4] == 77);
+}
+
 static void test_round_trips(void **state)
 {
     (void)state;
@@ -123,6 +145,8 @@ static void test_random_is_seeded(void **state)
     random_normal_cpu(again, KERNEL_F32, 1000, 0, 1, 7);
     random_normal_cpu(other, KERNEL_F32, 1001, 0, 1, 8);
     assert_memory_equal(first, again, 1000 * sizeof *first);
+    assert_memory_not_equal(first, other, sizeof first);
+    random_normal_cpu(other, KERNEL_F32, 1001, 0, 1, 7 + ((uint64_t)1 << 32)); /* each bit counts */
     assert_memory_not_equal(first, other, sizeof first);
     random_normal_cpu(bytes, KERNEL_U8, sizeof bytes, 0, 1, 7);
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -213,7 +237,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bf16_by_hand),    cmocka_unit_test(test_f16_by_hand),
-        cmocka_unit_test(test_e4m3_by_hand),
+        cmocka_unit_test(test_e4m3_by_hand),    cmocka_unit_test(test_u8_by_hand),
+        cmocka_unit_test(test_f32_is_copied),
         cmocka_unit_test(test_round_trips),     cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_normal_moments),  cmocka_unit_test(test_random_is_seeded),
         cmocka_unit_test(test_memcpy_counts),   cmocka_unit_test(test_memcpy_variants),

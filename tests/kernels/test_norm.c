@@ -387,6 +387,33 @@ static void test_fused_equals_parts(void **state)
     }
 }
 
+/* One gradient for each column, and none behind them. */
+static void test_columns_end(void **state)
+{
+    enum { WIDE = 3, ROOM = 8 };
+    const float x[ROOM] = {1, 2, 3, 4, 5, 6, 7, 8}, weight[ROOM] = {1, 1, 1, 1}, ones[ROOM] = {1, 1, 1};
+    float dx[ROOM], dweight[ROOM], dbias[ROOM];
+    norm_backward_args a = {.shape = {2, WIDE}, .kind = NORM_LAYER, .dtype = KERNEL_F32, .x = x,
+                            .weight = weight, .dy = x, .mean = ones, .rstd = ones, .dx = dx,
+                            .dweight = dweight, .dbias = dbias};
+    (void)state;
+    for (size_t row = 0; row < norm_backward_cpu.count; row++) {
+        const kernel_variant *v = &norm_backward_cpu.rows[row];
+        void *workspace = v->workspace_bytes ? fresh(v->workspace_bytes(&a)) : NULL;
+        for (int i = 0; i < ROOM; i++) dx[i] = dweight[i] = dbias[i] = 77;
+        if (!why_not(v, &a)) {
+            assert_int_equal(v->run(&a, workspace, NULL, NULL), 0);
+            assert_close(dweight[0], 1 * 0 + 4 * 3, 0); /* of dy = x, less a mean of 1 */
+            assert_close(dweight[2], 3 * 2 + 6 * 5, 0);
+            assert_close(dbias[0], 1 + 4, 0);
+            assert_close(dbias[2], 3 + 6, 0);
+            for (int i = WIDE; i < ROOM; i++)
+                assert_true(dweight[i] == 77 && dbias[i] == 77);
+        }
+        free(workspace);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -419,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_oracle_accumulates),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_fused_equals_parts),
+        cmocka_unit_test(test_columns_end),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #define _XOPEN_SOURCE 700
 #endif
 #include <dirent.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
@@ -99,6 +100,40 @@ static void test_sleeps(void **state)
     while (awake() > 0) nanosleep(&pause, NULL);
 }
 
+/* On every thread once: a slow one does not lose its turn to the others. */
+typedef struct roll {
+    int threads;
+    atomic_int calls[MOST];
+    pthread_t who[MOST];
+} roll;
+
+static void answer(void *context, int thread, int threads)
+{
+    roll *r = context;
+    assert_in_range(thread, 0, threads - 1);
+    atomic_fetch_add(&r->calls[thread], 1);
+    r->who[thread] = pthread_self();
+    if (thread == 0) r->threads = threads;
+}
+
+static void test_each_thread(void **state)
+{
+    (void)state;
+    static roll r;
+    pool_set_threads(5);
+    for (int again = 1; again <= 50; again++) {
+        pool_each(answer, &r);
+        assert_in_range(r.threads, 5, WORKERS);
+        for (int i = 0; i < r.threads; i++) {
+            assert_int_equal(r.calls[i], again);
+            for (int j = 0; j < i; j++) assert_false(pthread_equal(r.who[i], r.who[j]));
+        }
+        assert_true(pthread_equal(r.who[0], pthread_self()));
+        expect_each_once(3, MOST, 10); /* a loop afterwards is as before */
+    }
+    pool_set_threads(cpu_threads());
+}
+
 static void test_thread_count(void **state)
 {
     (void)state;
@@ -115,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_each_once),
         cmocka_unit_test(test_loops_follow_each_other),
         cmocka_unit_test(test_sleeps),
+        cmocka_unit_test(test_each_thread),
         cmocka_unit_test(test_thread_count),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);

@@ -87,6 +87,7 @@ static void expect_refused(const operation *o, const arguments *a)
     for (size_t row = 0; row < o->table->count; row++) {
         const kernel_variant *v = &o->table->rows[row];
         assert_int_equal(v->run(a, NULL, NULL, NULL), KERNEL_ERROR_ARGUMENT);
+        assert_in_range(v->deterministic, 0, 1); /* 1 or none, as kernel.h says */
     }
 }
 
@@ -137,6 +138,17 @@ static void limits_of_single_operations(void **state)
     a.embedding_forward.shape.rows = 1;
     a.embedding_forward.shape.vocabulary++;
     expect_refused(&operations[2], &a);
+    a = small(3); /* what is no work needs no memory */
+    a.embedding_backward.dtype = KERNEL_BF16;
+    a.embedding_backward.shape.vocabulary = 0;
+    for (size_t row = 0; row < embedding_backward_cpu.count; row++)
+        if (embedding_backward_cpu.rows[row].workspace_bytes)
+            assert_int_equal(embedding_backward_cpu.rows[row].workspace_bytes(&a), 0);
+    a = small(2);
+    a.norm_forward.shape.width = 0;
+    for (size_t row = 0; row < norm_forward_cpu.count; row++)
+        if (norm_forward_cpu.rows[row].workspace_bytes)
+            assert_int_equal(norm_forward_cpu.rows[row].workspace_bytes(&a), 0);
     a = small(2);
     a.loss.shape.classes = (int64_t)INT32_MAX + 1;
     for (size_t row = 0; row < loss_forward_cpu.count; row++)

@@ -7,7 +7,7 @@
 # Prints each mutant as it is judged, then the survivors that reasons.txt does not explain, and
 # what was killed. Outcomes are kept in build/mutants/outcomes, so that a second call goes on
 # where the first was stopped, and tries again only those that survived. Status 1 where fewer
-# than 90 % were killed, or a survivor has no reason.
+# than 90 % of those that change anything were killed, or a survivor has no reason.
 #
 # mutants.sh control SEED [FILE...] - judges each file as it is: all have to survive, or a kill
 # means nothing. Status 1 where one does not.
@@ -63,13 +63,16 @@ while read -r target _; do
 done < $here/files.txt > "$work/all"
 
 # A quarter of the header, whose mutants cost the most time, and of compare and the kernels'
-# formulas half of the rest each, unless files are named.
+# formulas half of the rest each, unless files are named. Of each the same part is judged before
+# the next, so that a run that is stopped has seen some of all.
 awk -v seed="$seed" -f $here/draw.awk "$work/all" | sort | cut -f 2- |
     awk -v count="$count" -v named=$# '
         { room = $1; sub(/[\/:].*/, "", room) }
         named { room = "all" }
         BEGIN { part["all"] = 1; part["gpubench.h"] = 1 / 4; part["kernels"] = part["compare"] = 3 / 8 }
-        count == "control" || drawn[room]++ < int(count * part[room] + 0.5)' > "$work/drawn"
+        count == "control" || drawn[room]++ < int(count * part[room] + 0.5) {
+            printf "%.6f\t%s\n", drawn[room] / part[room], $0
+        }' | sort -n -s -k 1,1 | cut -f 2- > "$work/drawn"
 
 # What is known already stays, if neither the file nor the mutant is another one.
 awk -F '\t' -v kept=$kept -v new="$work/new" -v known="$work/known" '

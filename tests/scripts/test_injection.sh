@@ -184,6 +184,44 @@ if command -v gnuplot > /dev/null; then
     check $? "the page (status $status)"
 fi
 
+# ---- names of files and folders ----
+
+# A file whose name sets a variable of awk's is a file.
+mkdir "$work/out/folder=x" "$work/out/named"
+cp "$work/drawn/toy.csv" "$work/out/folder=x/toy.csv"
+named=$(cd "$work/out" && sh "$OLDPWD/scripts/device-folder.sh" folder=x/toy.csv 2> "$log")
+[ "$named" = "$(sh scripts/device-folder.sh "$work/drawn/toy.csv")" ]
+check $? "a file's name is no assignment"
+
+# The texts as names of the temporary folder, and of what is drawn.
+if command -v gnuplot > /dev/null; then
+    for text in "it's; \$($run)" "';system(\"$run\");#" 'a\nb'; do
+        room=$work/out/named/$text # the slashes of a path split it
+        mkdir -p "$room"
+        env TMPDIR="$room" $plots/size.sh -s "$room/plot" "$work/drawn/toy.csv" > "$log" 2>&1
+        status=$?
+        case $text in
+        *\\*) [ $status -eq 2 ] && grep -q "^size.sh: TMPDIR '" "$log" ;;
+        *) [ $status -eq 0 ] && [ -s "$room/plot.svg" ] ;;
+        esac && contained
+        check $? "a temporary folder is told of or drawn in (status $status)"
+    done
+fi
+
+# A suite is named by rows; what belongs to it lies in the folder.
+mkdir -p "$work/out/leak/kernels"
+sed "s/,toy,/,..\/..\/secret,/;s/^2,toy/2,..\/..\/secret/" "$work/drawn/toy.csv" > "$work/out/leak/toy.csv"
+sed 's/text/secret text/;2,$s/kernel,[^,]*/kernel,a-secret/' "$work/kernels.csv" > "$work/out/secret.csv"
+if command -v gnuplot > /dev/null; then
+    scripts/report.sh "$work/out/leak.html" "$work/out/leak" > "$log" 2>&1 && grep -q secret "$work/out/leak.html" &&
+        ! grep -q a-secret "$work/out/leak.html"
+    check $? "a suite's name shows no file of another folder"
+fi
+mkdir "$work/out/suites"
+sh scripts/csv.sh by_suite folder="$work/out/suites" "$work/out/leak/toy.csv" > "$log" 2>&1
+[ $? -eq 2 ] && grep -q "wants letters" "$log" && contained
+check $? "a suite's name is no path to write to"
+
 # What else reads rows: names of folders, and values for other scripts.
 sh scripts/device-folder.sh "$work/in/toy.csv" > "$work/out/folder-name" 2> "$log"
 [ $? -eq 2 ] && contained

@@ -21,22 +21,39 @@ with nullcontext() if HAS_TORCH else mock.patch.dict(sys.modules, {"torch": mock
     cpu_module = importlib.import_module("pytorch.cpu")
 
 
+def put_cache(folder, processor, index, *texts):
+    """As Linux shows it: level, type, size, and who shares it."""
+    place = os.path.join(folder, f"cpu{processor}", "cache", f"index{index}")
+    os.makedirs(place)
+    for name, text in zip(("level", "type", "size", "shared_cpu_list"), texts, strict=True):
+        with open(os.path.join(place, name), "w", encoding="ascii") as file:
+            file.write(text + "\n")
+
+
 class Caches(unittest.TestCase):
     def test_the_sweep_is_as_long_as_the_suites(self):
-        mib = 1 << 20
-        self.assertEqual([cpu_module.sweep_bytes(cache) for cache in
-                          (0, mib, 31 * mib, 32 * mib, 300 * mib)],
-                         [64 * mib, 2 * mib, 62 * mib, 64 * mib, 64 * mib])
+        mib, gib = 1 << 20, 1 << 30
+        self.assertEqual([cpu_module.sweep_bytes(*arguments) for arguments in
+                          ((32 * mib, mib, 2, 0), (210 * mib, 2 * mib, 2, 64 * gib),
+                           (1152 * mib, mib, 2, 4 * gib), (0, 0, 1, 0), (1000, 0, 1, 0),
+                           (32 * mib, 2 * mib, 32, 0))],
+                         [64 * mib, 420 * mib, 512 * mib, 64 * mib, 1920, 128 * mib])
 
-    def test_the_largest_cache_counts(self):
+    def test_the_caches_of_the_allowed_processors_count(self):
+        """Two processors of one last cache, one with its own, one that has only an L2."""
+        shared = {0: "0-1", 1: "0-1", 2: "2", 3: "3"}
         with tempfile.TemporaryDirectory() as folder:
-            for index, text in enumerate(("32K", "1024K", "512K", "no")):
-                os.mkdir(os.path.join(folder, f"index{index}"))
-                with open(os.path.join(folder, f"index{index}", "size"), "w",
-                          encoding="ascii") as file:
-                    file.write(text + "\n")
-            self.assertEqual(cpu_module.last_cache_bytes(folder), 1 << 20)
-            self.assertEqual(cpu_module.last_cache_bytes(os.path.join(folder, "none")), 0)
+            for processor, last in shared.items():
+                put_cache(folder, processor, 0, "1", "Data", "32K", str(processor))
+                put_cache(folder, processor, 1, "1", "Instruction", "64K", str(processor))
+                put_cache(folder, processor, 2, "2", "Unified", "1024K", str(processor))
+                if processor < 3:
+                    put_cache(folder, processor, 3, "3", "Unified", "32768K", last)
+            kib = {allowed: tuple(size >> 10 for size in cpu_module.cache_bytes(folder, allowed))
+                   for allowed in ((0,), (0, 1), (1,), (1, 2), (3,), (0, 3), (5,), ())}
+        self.assertEqual(kib, {(0,): (32768, 1056), (0, 1): (32768, 1056), (1,): (32768, 1056),
+                               (1, 2): (65536, 1056), (3,): (1024, 32), (0, 3): (33792, 1056),
+                               (5,): (0, 0), (): (0, 0)})
 
 
 class Instruments(unittest.TestCase):
@@ -46,7 +63,7 @@ class Instruments(unittest.TestCase):
         self.torch = mock.Mock(__version__="pretended")
         self.torch.backends.cpu.get_cpu_capability.return_value = "AVX512"
         patches = (mock.patch.object(cpu_module, "torch", self.torch),
-                   mock.patch.object(cpu_module, "last_cache_bytes", return_value=4096))
+                   mock.patch.object(cpu_module, "cache_bytes", return_value=(4096, 0)))
         for patch in patches:
             patch.start()
             self.addCleanup(patch.stop)
@@ -63,10 +80,9 @@ class Instruments(unittest.TestCase):
         with mock.patch.object(cpu_module, "numpy_library", return_value="blas.so Zen"):
             self.assertEqual(self.cpu.runs_on(case), "blas.so Zen, 3 threads")
 
-    def test_what_is_small_leaves_the_caches_of_all_threads(self):
-        for data, times in ((4 << 20, 1), ((4 << 20) + 1, 0), (None, 0)):
-            self.torch.frombuffer.return_value.sum.reset_mock()
-            self.begin(data)
+    def test_all_threads_sweep_in_front_of_each_sample(self):
+        self.begin(1)
+        for times in (1, 2, 3):
             self.cpu.time(lambda: None, 0)
             self.assertEqual(self.torch.frombuffer.return_value.sum.call_count, times)
 
