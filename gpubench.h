@@ -9237,6 +9237,16 @@ static void gpb_print_usage(const gpubench *bench, const gpubench_option *option
     printf("\n\nMeasures the cases of '%s'.\n\n", bench->suite);
 }
 
+/* Whether standard output, as on a full disk, did not take all that the option printed there,
+ * which is told: a list that is cut would look like a whole one. */
+static int gpb_end_output(const gpubench *bench, const char *option)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    gpb_message(bench, "%s: %s", option, strerror(errno));
+    return 1;
+}
+
 /* Before the command line has changed the defaults. */
 static void gpb_print_help(const gpubench *bench, const gpubench_option *options, size_t count)
 {
@@ -10158,6 +10168,8 @@ static void gpb_prepare_handle(gpubench *bench)
                                  GPB_PROC_SELF ", and it was not started by a path";
 }
 
+static void gpb_free(gpubench *bench);
+
 gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, size_t option_count,
                              int argc, char **argv)
 {
@@ -10170,8 +10182,12 @@ gpubench *gpubench_open_with(const char *suite, const gpubench_option *options, 
     gpb_default_settings(&bench->settings);
     gpb_read_arguments(bench, argc, options, option_count, given);
     if (!bench->refused && gpb_given(given + option_count, "--help")) {
+        int lost;
         gpb_print_help(bench, options, option_count);
-        exit(0);
+        lost = gpb_end_output(bench, "--help");
+        bench->given = given;
+        gpb_free(bench);
+        exit(lost ? 2 : 0);
     }
     if (!bench->refused)
         gpb_give_values(bench, options, option_count, given);
@@ -10276,18 +10292,20 @@ static void gpb_run_group(gpubench *bench, size_t group)
 static int gpb_list(gpubench *bench)
 {
     const int is_json_only = bench->settings.json && !strcmp(bench->settings.json, "-");
+    int lost;
     size_t i;
     for (i = 0; i < bench->item_count && !is_json_only; i++) {
         gpb_put_plain(stdout, bench->items[i].key);
         putc('\n', stdout);
     }
+    lost = gpb_end_output(bench, "--list");
     for (i = 0; i < bench->item_count && bench->settings.json; i++) {
         gpb_row *row = gpb_new_row(bench);
         gpb_fill_case(bench, &bench->items[i].one, row);
         gpb_fill_amounts(bench->items[i].one.bytes, bench->items[i].one.flops, row);
         gpb_fill_build(bench, row);
     }
-    return gpb_finish_json(bench) != 0 ? 2 : 0;
+    return gpb_finish_json(bench) != 0 || lost ? 2 : 0;
 }
 
 static void gpb_check_queue(gpubench *bench)

@@ -64,10 +64,12 @@ void gpubench_trace(gpubench *bench);
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -1884,13 +1886,37 @@ static void gpt_complain(const char *option, const char *path, const char *why)
             why);
 }
 
-/* Where each file gathers until it is whole; empty: it is, or there is none. */
-enum { GPT_TABLE_FILE, GPT_MEMORY_FILE, GPT_TRACE_FILE, GPT_FILES };
+enum { GPT_TABLE_FILE, GPT_MEMORY_FILE, GPT_TRACE_FILE, GPT_FILES, GPT_PATH = 4200 };
 
+static char gpt_real[GPT_FILES][GPT_PATH]; /* each file's path, links followed */
+
+/* Where each gathers until it is whole; empty: it is, or there is none. */
 static struct {
-    char path[4200];
+    char path[GPT_PATH + 48];
     pid_t made_by; /* a process that it forks removes nothing */
 } gpt_partial[GPT_FILES];
+
+/* What a path names where links lead: they stay, and their target is what changes. How many
+ * they are, or -1 with errno. */
+static int gpt_follow(const char *path, char real[GPT_PATH])
+{
+    char target[GPT_PATH];
+    int links;
+    snprintf(real, GPT_PATH, "%s", path);
+    for (links = 0; links < 40; links++) {
+        ssize_t bytes = readlink(real, target, sizeof target - 1);
+        char *slash = strrchr(real, '/');
+        size_t at = slash && bytes > 0 && target[0] != '/' ? (size_t)(slash - real) + 1 : 0;
+        if (bytes < 0)
+            return errno == EINVAL || errno == ENOENT ? links : -1;
+        if (at + (size_t)bytes >= GPT_PATH)
+            break;
+        memcpy(real + at, target, (size_t)bytes);
+        real[at + (size_t)bytes] = '\0';
+    }
+    errno = ELOOP;
+    return -1;
+}
 
 /* A process that ends before they are whole leaves nothing of them. */
 static void gpt_remove_partial_files(void)
@@ -1903,19 +1929,39 @@ static void gpt_remove_partial_files(void)
     }
 }
 
+/* A file of its own: what lies under its name, another process's or a link, is gone around. */
+static FILE *gpt_create_partial(int which)
+{
+    char *partial = gpt_partial[which].path;
+    FILE *created;
+    int i, file = -1;
+    for (i = 0; file < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
+        if (i == 0)
+            snprintf(partial, sizeof gpt_partial[which].path, "%s.partial", gpt_real[which]);
+        else
+            snprintf(partial, sizeof gpt_partial[which].path, "%s.partial.%ld-%d",
+                     gpt_real[which], (long)getpid(), i);
+        file = open(partial, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    }
+    created = file >= 0 ? fdopen(file, "w") : NULL;
+    if (file >= 0 && !created) {
+        close(file);
+        (void)unlink(partial);
+    }
+    return created;
+}
+
 /* *file stays NULL without the option. 0, or 2 after a message. */
 static int gpt_open_file(const gpubench *bench, const char *option, int which, FILE **file)
 {
     static int is_watched;
     const char *path = gpubench_given(bench, option);
-    char *partial = gpt_partial[which].path;
     if (!path)
         return 0;
-    snprintf(partial, sizeof gpt_partial[which].path, "%s.partial", path);
-    *file = fopen(partial, "w");
+    *file = gpt_follow(path, gpt_real[which]) < 0 ? NULL : gpt_create_partial(which);
     if (!*file) {
         gpt_complain(option, path, strerror(errno));
-        *partial = '\0';
+        gpt_partial[which].path[0] = '\0';
         return 2;
     }
     gpt_partial[which].made_by = getpid();
@@ -1927,7 +1973,6 @@ static int gpt_open_file(const gpubench *bench, const char *option, int which, F
 /* Of no case there is nothing to tell: a file that was there before stays. */
 static int gpt_close_file(const gpubench *bench, const char *option, int which, FILE **file)
 {
-    const char *path = gpubench_given(bench, option);
     char *partial = gpt_partial[which].path;
     int failed;
     if (!*file)
@@ -1935,12 +1980,12 @@ static int gpt_close_file(const gpubench *bench, const char *option, int which, 
     failed = ferror(*file);
     failed |= fclose(*file) != 0;
     *file = NULL;
-    if (!failed && gpt.cases > 0 && rename(partial, path) == 0) {
+    if (!failed && gpt.cases > 0 && rename(partial, gpt_real[which]) == 0) {
         *partial = '\0';
         return 0;
     }
     if (failed || gpt.cases > 0)
-        gpt_complain(option, path, strerror(errno));
+        gpt_complain(option, gpubench_given(bench, option), strerror(errno));
     (void)unlink(partial);
     *partial = '\0';
     return 2;
@@ -2127,19 +2172,31 @@ static int gpt_close(gpubench *bench)
     return worst;
 }
 
+/* Why the path cannot get a file, or NULL: what is there and no file, a link that leads
+ * nowhere or a file that may not be written is not replaced. */
+static const char *gpt_refusal(const char *path)
+{
+    char real[GPT_PATH], folder[GPT_PATH + 1];
+    const char *slash;
+    struct stat found;
+    int links = gpt_follow(path, real), exists = links >= 0 && stat(real, &found) == 0;
+    if (!*path || path[strlen(path) - 1] == '/')
+        return "wants a file's name";
+    if (!exists && (links != 0 || errno != ENOENT))
+        return strerror(errno);
+    if (exists && !S_ISREG(found.st_mode))
+        return "wants a file";
+    slash = strrchr(real, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - real + 1) : 1, slash ? real : ".");
+    return access(folder, W_OK) != 0 || (exists && access(real, W_OK) != 0) ? strerror(errno) : NULL;
+}
+
 /* Better now than after an hour of measuring. */
 static void gpt_try_file(gpubench *bench, const char *option)
 {
-    const char *path = gpubench_given(bench, option), *slash = path ? strrchr(path, '/') : NULL;
-    char folder[4200];
-    if (!path)
-        return;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-             slash ? path : ".");
-    if (!*path || path[strlen(path) - 1] == '/')
-        gpubench_usage_error(bench, "%s '%s': wants a file's name", option, path);
-    else if (access(folder, W_OK) != 0)
-        gpubench_usage_error(bench, "%s '%s': %s", option, path, strerror(errno));
+    const char *path = gpubench_given(bench, option), *why = path ? gpt_refusal(path) : NULL;
+    if (why)
+        gpubench_usage_error(bench, "%s '%s': %s", option, path, why);
 }
 
 void gpubench_trace(gpubench *bench)

@@ -12,6 +12,7 @@
 #include "report_history.h"
 #include "report_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -366,7 +367,10 @@ int main(int argc, char **argv)
     }
     if (options.mode == MODE_HELP) {
         print_usage(stdout);
-        return EXIT_FINE;
+        if (fflush(stdout) == 0 && !ferror(stdout))
+            return EXIT_FINE;
+        complain("cannot write the help: %s", strerror(errno));
+        return EXIT_CANNOT_JUDGE;
     }
     return run_filtered(&options);
 }

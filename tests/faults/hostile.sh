@@ -49,6 +49,15 @@ VANISHING=here "$program" $quick --filter '^last' --runs 2 --csv rows.csv --samp
 check $? "samples that a run lost do not take the place of earlier ones under --runs, and it is told"
 rm -rf here vanished began
 
+# A list that is cut would look like a whole one.
+if [ -w /dev/full ]; then
+    for call in "$program --list" "$program --help" "$compare --help"; do
+        $call > /dev/full 2> "$log"
+        [ $? -eq 2 ] && grep -q 'No space left on device' "$log"
+        check $? "a full disk does not get ${call##*/}, and it is told"
+    done
+fi
+
 # ---- folders and links ----
 
 begin

@@ -127,8 +127,8 @@ if [ -w closed ]; then check 0 "a folder that nobody may write" "this user may";
 fi
 mkdir folder
 traced --filter '^parts' --trace folder --csv rows.csv
-[ $status -eq 2 ] && says "trace 'folder'" && [ -d folder ] && grep -q ',ok,' rows.csv
-check $? "a name that is a folder's: status 2, what was measured stays"
+[ $status -eq 2 ] && says "trace 'folder': wants a file" && [ -d folder ] && grep -q ',ok,' rows.csv
+check $? "a name that is a folder's: status 2, what was measured before stays"
 traced --trace same --csv same
 [ $status -eq 2 ] && says "trace 'same': --csv writes there"
 check $? "two outputs in one file"
@@ -146,16 +146,35 @@ if [ -w /dev/full ]; then
     "$program" --filter '^parts' --max-time 0.01 --quiet --kernels > /dev/full 2> err
     [ $? -eq 2 ] && says 'kernels: No space left on device'
     check $? "a full disk: status 2"
-    for option in kernels-csv memory-csv trace; do
-        ln -sf /dev/full "$option.partial"
-        traced --filter '^parts' --csv rows.csv --$option $option
-        [ $status -eq 2 ] && says "$option '$option': No space left" && [ ! -e $option ] &&
-            grep -q ',ok,' rows.csv
-        check $? "a full disk for --$option: said, no file, and the rows stay"
-    done
 else
     check 0 "a full disk" "no /dev/full"
 fi
+for option in kernels-csv memory-csv trace; do
+    echo "an earlier file" > $option
+    (trap '' XFSZ && ulimit -f 0 && "$program" --filter '^parts' --max-time 0.01 --$option $option 2>&1
+        echo "status $?") | cat > out
+    says '^status 2$' && says "$option '$option': File too large" && says '^ *parts  *a,b  *n=3' &&
+        [ "$(cat $option)" = "an earlier file" ] && [ ! -e $option.partial ]
+    check $? "no room for --$option: said, the earlier file and the rows stay"
+
+    # What else may lie where the file is to be, or gathers.
+    echo "of somebody else" > other
+    ln -sf other $option.partial
+    rm -f target && ln -sf ../"$(basename "$work")"/target $option
+    traced --filter '^parts' --$option $option
+    [ $status -eq 2 ] && says "$option '$option': No such file" && [ -L $option ] && [ ! -e target ]
+    check $? "a link that leads nowhere is refused (--$option)"
+    echo "an earlier file" > target
+    traced --filter '^parts' --$option $option
+    [ $status -eq 0 ] && [ -L $option ] && grep -q parts target && [ "$(cat other)" = "of somebody else" ] &&
+        [ -L $option.partial ] && [ "$(ls $option.partial*)" = $option.partial ]
+    check $? "a link stays one, its target is replaced, and one in the way of the partial file is gone around (--$option)"
+    rm $option && mkfifo $option
+    traced --filter '^parts' --$option $option
+    [ $status -eq 2 ] && says "$option '$option': wants a file" && [ -p $option ]
+    check $? "what is no file is refused and stays (--$option)"
+    rm $option
+done
 NO_TRACER=1 "$program" --kernels > out 2> err
 [ $? -eq 2 ] && says 'kernels: this program was built without gpubench_trace.h'
 check $? "a program without gpubench_trace.h says so"
