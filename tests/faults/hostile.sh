@@ -94,7 +94,7 @@ rm -f rows.csv.partial
 
 # ---- descriptors, the environment ----
 
-for closed in '0<&-' '2>&-' '0<&- 2>&-' '0<&- 1>&- 2>&-'; do
+for closed in '0<&-' '1>&-' '2>&-' '0<&- 2>&-' '0<&- 1>&- 2>&-'; do
     begin
     eval "measured() { \"$program\" $quick --csv rows.csv; }"
     eval "measured $closed" > "$log"
