@@ -84,6 +84,40 @@ $(FAULTS)/trace_program: tests/faults/trace_program.c tests/faults/fault.c $(FAU
 	  $(filter tests/faults/%.c $(FAULTS)/%.o,$^) $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) \
 	  -Wl,--no-as-needed $(FAKE_NVML) -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm
 
+# The suites whose kernels call cuBLAS and cuRAND, where the toolkit is: the host's half of the
+# kernels on substitutes for the libraries and the CUDA runtime. For the device's half the
+# oldest target is the soonest compiled.
+FAULT_BLAS_SUITES := $(if $(wildcard $(TOOLKIT)/include/cublasLt.h),attention block ceilings ffn)
+FAULT_BLAS := $(FAULT_BLAS_SUITES:%=$(FAULTS)/cuda/%)
+FAULT_TARGET = $(firstword $(shell $(NVCC) --list-gpu-arch))
+FAULT_TOOLKIT = $(FAULTY) -DGPUBENCH_CUDA=1 -DGPT_CUPTI=0 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include
+FAULT_FAKES := $(patsubst tests/%.c,$(FAULTS)/cuda/tests/%.o,$(wildcard tests/fake_cublas/*.c) tests/faults/left.c) \
+  $(FAKE_CUDA_SOURCES:tests/%.c=$(FAULTS)/%.o) $(FAULTS)/cuda_calls.o $(FAULTS)/fault.o
+
+$(FAULTS)/cuda/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(FAULT_TOOLKIT) $(DESCRIBE) -MMD -MP -c $< -o $@
+
+$(FAULTS)/cuda/suites/gpubench.o: DESCRIBE := -include tests/faults/describe.h
+
+$(FAULTS)/cuda/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O1 -arch=$(FAULT_TARGET) -code=$(FAULT_TARGET) \
+	  $(patsubst %,-Xcompiler %,-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all) \
+	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(FAULTS)/cuda/libkernels.a: $(patsubst %.cu,$(FAULTS)/cuda/%.cu.o,$(filter-out kernels/collective/%,$(wildcard kernels/*/*.cu)))
+	rm -f $@
+	$(AR) qcs $@ $^
+
+define FAULT_BLAS_SUITE
+$(FAULTS)/cuda/$(1): $(FAULTS)/cuda/suites/$(1).o $(patsubst $(BUILD)/%,$(FAULTS)/cuda/%,$(call SUITE_PARTS,$(1)) $(SUITE_SHARED)) \
+  $(FAULT_FAKES) $(FAULTS)/cuda/libkernels.a $(SANE_KERNELS)
+	$$(CC) $$(FAULTY) -rdynamic -o $$@ $$^ $$$$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) \
+	  -lstdc++ -lpthread -ldl -lm
+endef
+$(foreach s,$(FAULT_BLAS_SUITES),$(eval $(call FAULT_BLAS_SUITE,$(s))))
+
 $(FAULTS)/interrupt: tests/faults/interrupt.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -o $@ $<
@@ -106,8 +140,8 @@ faults: $(FAULT_NEEDS) $(TESTS)/racer   ## each call of CUDA, NVML and the syste
 	$(FAULTS)/faults '$(FAULT_PLANS) race' '$(CURDIR)/$(FAULTS)' all || failed=1; \
 	exit $$failed
 
-faults-more: $(FAULT_NEEDS) $(FAULT_SUITE_PROGRAMS) $(FAULT_RANKS) $(FAULT_NCCL) $(FAULT_TRACED)   ## the same in every suite, and of CUPTI
-	$(FAULTS)/faults 'suites ranks $(if $(FAULT_TRACED),cupti)' '$(CURDIR)/$(FAULTS)' all
+faults-more: $(FAULT_NEEDS) $(FAULT_SUITE_PROGRAMS) $(FAULT_RANKS) $(FAULT_NCCL) $(FAULT_TRACED) $(FAULT_BLAS)   ## the same in every suite, of CUPTI, cuBLAS and cuRAND
+	$(FAULTS)/faults 'suites ranks $(if $(FAULT_BLAS),blas) $(if $(FAULT_TRACED),cupti)' '$(CURDIR)/$(FAULTS)' all
 
 # Of each kind of what writes results; as many by MOMENTS, drawn by SEED.
 MOMENTS ?= 200

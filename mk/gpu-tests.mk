@@ -12,7 +12,7 @@ arch-matrix:   ## compile every kernel and link a suite for each of MATRIX="75 8
 	echo "arch-matrix: built for$${built:- none}$${failed:+, failed for$$failed}"; \
 	[ -z "$$failed" ]
 
-GPU_TESTS := four_cases guards launches truth
+GPU_TESTS := four_cases guards launches truth faults
 $(BUILD)/tests/launches: GPU_TEST_LIBRARIES := -lcublas
 $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -29,7 +29,7 @@ $(BUILD)/tests/train: $(BUILD)/tests/train.o $(BUILD)/libkernels.a
 gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%) $(BUILD)/tests/train   ## build what test-gpu and planted.sh run
 
 test-gpu: gpu-tests   ## what only a GPU can test
-	tests/run.sh "tests/gpu/run.sh $(BUILD)"
+	tests/run.sh "tests/gpu/run.sh $(BUILD)" "tests/gpu/faults.sh $(BUILD)"
 
 # Without a GPU the script says so, and ends with 2.
 test-truth: $(if $(filter cuda,$(BACKEND)),$(BUILD)/tests/truth)   ## the cold numbers against Nsight Compute's, as a table

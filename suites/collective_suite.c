@@ -55,6 +55,7 @@ static void choose_nccl(collective_suite *c)
     if (nccl_option) collective_nccl_use(nccl_option);
     c->library = &collective_nccl;
     visible = collective_nccl_devices(&c->device);
+    if (visible < 1) gpubench_usage_error(bench, "CUDA does not tell which GPUs there are");
     if (c->place.size == 1 && visible > 0) c->ranks = visible;
     if (!ranks_option) return;
     if (c->place.size > 1 || gpubench_parse_count(ranks_option, &wanted) != 0 || wanted < 1 ||

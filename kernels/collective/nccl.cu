@@ -68,12 +68,32 @@ rank_state &rank_of(nccl_state *s, int rank)
     return s->each[rank - s->ranks.first];
 }
 
+cudaError_t find_devices(int *count, int *current)
+{
+    *count = *current = 0;
+    cudaError_t code = cudaGetDeviceCount(count);
+    if (code == cudaSuccess) code = cudaGetDevice(current);
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+        *count = 0;
+    }
+    return code;
+}
+
+/* Any other error is none of what there is not, and is told by what needs a device. */
+bool has_no_device()
+{
+    int count, current;
+    cudaError_t code = find_devices(&count, &current);
+    return code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ||
+           (code == cudaSuccess && count < 1);
+}
+
 const char *why_not()
 {
     const char *why, *version;
-    int current;
     (void)nccl_load(&why, &version);
-    if (!why && collective_nccl_devices(&current) < 1) return "no GPU is visible";
+    if (!why && has_no_device()) return "no GPU is visible";
     return why;
 }
 
@@ -662,12 +682,8 @@ void collective_nccl_use(const char *path)
 
 int collective_nccl_devices(int *current)
 {
-    int count = 0;
-    *current = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || cudaGetDevice(current) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return 0;
-    }
+    int count;
+    (void)find_devices(&count, current);
     return count;
 }
 }

@@ -165,7 +165,7 @@ bool is_cuda_error(int code) { return code > 0 && code < KERNEL_ERROR_CUBLAS; }
 int try_proposals(cublasHandle_t handle, const trial &t, linear_plan *plan, linear_choice *best)
 {
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
-    int count;
+    int count = 0;
     int error = linear_set_pointers(*plan, t.operands);
     if (!error) error = propose(reinterpret_cast<cublasLtHandle_t>(handle), *plan, results, &count);
     for (int i = 0; i < count && !error; i++) {

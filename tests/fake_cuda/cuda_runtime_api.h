@@ -60,8 +60,10 @@ struct cudaDeviceProp {
 
 enum cudaDeviceAttr {
     cudaDevAttrClockRate = 13,
+    cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37,
+    cudaDevAttrL2CacheSize = 38,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
@@ -100,6 +102,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t code);
 const char *cudaGetErrorString(cudaError_t code);
 
@@ -128,13 +131,17 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
                                           unsigned long long flags);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                 unsigned long long flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
@@ -144,6 +151,36 @@ cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigne
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result);
+
+/* ---- what the host's half of a compiled kernel calls: see launches.c ---- */
+
+typedef struct CUkern_st *cudaKernel_t;
+typedef struct dim3 {
+    unsigned x, y, z;
+} dim3;
+
+cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                                 int threads, size_t shared_bytes,
+                                                                 unsigned flags);
+cudaError_t cudaMemcpyFromSymbol(void *destination, const void *symbol, size_t bytes, size_t offset,
+                                 int kind);
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 blocks, dim3 threads, void **arguments,
+                               size_t shared_bytes, cudaStream_t stream);
+cudaError_t cudaLaunchKernelExC(const void *configuration, const void *function, void **arguments);
+unsigned __cudaPushCallConfiguration(dim3 blocks, dim3 threads, size_t shared_bytes,
+                                     cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *blocks, dim3 *threads, size_t *shared_bytes,
+                                       void *stream);
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaRegisterFunction(void **handle, const char *host_function, char *device_function,
+                            const char *name, int most_threads, void *thread, void *block,
+                            dim3 *threads, dim3 *blocks, int *warp_size);
+void __cudaRegisterVar(void **handle, char *host_variable, char *device_address, const char *name,
+                       int is_external, size_t bytes, int is_constant, int is_global);
 
 /* ---- what only the tests use ---- */
 

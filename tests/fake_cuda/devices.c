@@ -140,6 +140,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 {
     switch (attribute) {
     case cudaDevAttrClockRate: *value = 1980000; break;
+    case cudaDevAttrMultiProcessorCount: *value = device ? 108 : 132; break;
+    case cudaDevAttrL2CacheSize: *value = 1 << 20; break;
     case cudaDevAttrMemoryClockRate: *value = 2619000; break;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 5120; break;
     case cudaDevAttrComputeCapabilityMajor: *value = device ? 8 : 9; break;

@@ -70,6 +70,15 @@ cudaError_t cudaGetLastError(void)
     return code;
 }
 
+cudaError_t cudaPeekAtLastError(void)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&fake_lock);
+    code = context_error != cudaSuccess ? context_error : last_error;
+    pthread_mutex_unlock(&fake_lock);
+    return code;
+}
+
 const char *cudaGetErrorName(cudaError_t code)
 {
     switch (code) {
@@ -255,6 +264,8 @@ static void *work(void *argument)
         stream->first = op->next;
         if (!stream->first)
             stream->last = &stream->first;
+        if (op->event && --op->event->users == 0 && op->event->dropped)
+            free(op->event);
         free(op);
         pthread_cond_broadcast(&executed);
     }
@@ -288,6 +299,8 @@ void fake_queue(cudaStream_t stream, const operation *op)
     }
     if (op->kind == RECORD)
         op->event->pending++;
+    if (op->event)
+        op->event->users++;
     fake_append(&stream->last, op);
     pthread_cond_signal(&stream->filled);
 }
@@ -455,10 +468,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    int is_used;
     pthread_mutex_lock(&fake_lock);
     fake_objects--;
+    is_used = event->dropped = event->users > 0;
     pthread_mutex_unlock(&fake_lock);
-    free(event);
+    if (!is_used)
+        free(event);
     return fake_answer_locked(cudaSuccess);
 }
 
@@ -473,6 +489,17 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     cudaError_t code;
     pthread_mutex_lock(&fake_lock);
     code = fake_answer(event->pending > 0 ? cudaErrorNotReady : cudaSuccess);
+    pthread_mutex_unlock(&fake_lock);
+    return code;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    cudaError_t code;
+    pthread_mutex_lock(&fake_lock);
+    while (event->pending > 0)
+        pthread_cond_wait(&executed, &fake_lock);
+    code = fake_answer(cudaSuccess);
     pthread_mutex_unlock(&fake_lock);
     return code;
 }

@@ -84,6 +84,21 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
     return code;
 }
 
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                 unsigned long long flags)
+{
+    return cudaGraphInstantiateWithFlags(executable, graph, flags);
+}
+
+/* 0 none, 1 active, 2 invalidated, as the runtime numbers them. */
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
+{
+    pthread_mutex_lock(&fake_lock);
+    *status = !stream || !stream->capture ? 0 : stream->capture_spoilt ? 2 : 1;
+    pthread_mutex_unlock(&fake_lock);
+    return fake_answer_locked(cudaSuccess);
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
 {
     cudaError_t code;

@@ -37,6 +37,8 @@ struct CUstream_st {
 
 struct CUevent_st {
     int pending; /* records that are queued */
+    int users;   /* operations that are queued and name it */
+    int dropped; /* by the program: the last user frees it */
     uint64_t recorded; /* records that are executed */
     double us;
 };

@@ -1,5 +1,5 @@
-/* Every call that gpubench.h makes of the CUDA runtime, the driver and NVML, between the
- * program and the substitutes for them, so that fault.h can make any of them fail. The
+/* Every call that gpubench.h and kernels/ make of the CUDA runtime, the driver and NVML, between
+ * the program and the substitutes for them, so that fault.h can make any of them fail. The
  * program is linked with --wrap for each of the calls here. */
 #include "cuda_runtime_api.h"
 #include "fake_cuda/faulty.h"
@@ -84,6 +84,7 @@ CALL(cudaEventCreateWithFlags, STARVED, (cudaEvent_t *event, unsigned flags), (e
 DONE_CALL(cudaEventDestroy, WRONG, (cudaEvent_t event), (event))
 CALL(cudaEventRecord, WRONG, (cudaEvent_t event, cudaStream_t stream), (event, stream))
 CALL(cudaEventQuery, WRONG, (cudaEvent_t event), (event))
+DONE_CALL(cudaEventSynchronize, WRONG, (cudaEvent_t event), (event))
 CALL(cudaEventElapsedTime, WRONG, (float *ms, cudaEvent_t start, cudaEvent_t stop),
      (ms, start, stop))
 CALL(cudaStreamBeginCapture, WRONG, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
@@ -100,6 +101,15 @@ DONE_CALL(cudaGraphExecDestroy, WRONG, (cudaGraphExec_t executable), (executable
 CALL(cudaGetDriverEntryPointByVersion, WRONG,
      (const char *symbol, void **function, unsigned version, unsigned long long flags,
       enum cudaDriverEntryPointQueryResult *result), (symbol, function, version, flags, result))
+
+CALL(cudaFuncSetAttribute, WRONG, (const void *function, int attribute, int value),
+     (function, attribute, value))
+CALL(__cudaLaunchKernel, cudaErrorInvalidConfiguration,
+     (cudaKernel_t kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes,
+      cudaStream_t stream), (kernel, blocks, threads, arguments, shared_bytes, stream))
+CALL(cudaLaunchKernelExC, cudaErrorInvalidConfiguration,
+     (const void *configuration, const void *function, void **arguments),
+     (configuration, function, arguments))
 
 /* The capture ends, but gives no graph. */
 cudaError_t __real_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);

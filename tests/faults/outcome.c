@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
 static const trial_row *find_row(const trial_rows *rows, const char *key)
 {
     size_t i;
@@ -22,8 +27,11 @@ static int went_with_another(const trial_row *row)
 
 /* Without graphs there is no graph mode, without the framework's kernels no cold one, and
  * without a library that answers nothing of it. */
-static int says_why_unsupported(const trial_row *row)
+static int says_why_unsupported(const trial *one, const trial_row *row)
 {
+    if (one->fault && begins(one->fault, "cudaGetDeviceCount ") &&
+        strstr(row->flags, "no_GPU_is_visible"))
+        return 1; /* as that call said */
     return strstr(row->flags, "the_library_does_not_tell_its_version") ||
            !strcmp(row->mode, "graph") || strstr(row->flags, "the_driver_takes_no_kernel");
 }
@@ -54,7 +62,7 @@ static int look_at_row(trial *one, const trial_row *row, const trial_row *withou
     if (went_with_another(row))
         return 0;
     if (!is_one_of(row->status, failures) &&
-        (strcmp(row->status, "unsupported") != 0 || !says_why_unsupported(row)))
+        (strcmp(row->status, "unsupported") != 0 || !says_why_unsupported(one, row)))
         trial_complain(one, "%s is %s: %s", row->key, row->status, row->flags);
     return strcmp(row->status, "unsupported") != 0;
 }
@@ -63,6 +71,25 @@ static int look_at_row(trial *one, const trial_row *row, const trial_row *withou
 static int says_what_failed(const trial *one)
 {
     return strstr(one->err, ": not traced: ") || strstr(one->err, ": ended early with status ");
+}
+
+/* What a kernel's library said is the reason of the row that a failed call costs, and each
+ * costs one but those that give something back, and cuBLASLt's: the tuner passes over a way
+ * or an algorithm that it does not have. */
+static void look_at_library(trial *one, size_t failed)
+{
+    const char *reason = begins(one->fault, "cublas")   ? "cuBLAS_status_14"
+                         : begins(one->fault, "curand") ? "cuRAND_status_999"
+                                                        : NULL;
+    size_t i;
+    if (!reason || !one->fired)
+        return;
+    if (failed == 0 && !begins(one->fault, "cublasLt") && !strstr(one->fault, "Destroy"))
+        trial_complain(one, "no row failed");
+    for (i = 0; i < one->rows.count && !strstr(one->fault, " lost"); i++)
+        if (!strcmp(one->rows.rows[i].status, "failed") && !strstr(one->rows.rows[i].flags, reason))
+            trial_complain(one, "%s failed for another reason: %s", one->rows.rows[i].key,
+                           one->rows.rows[i].flags);
 }
 
 static void look_at_rows(trial *one, const healthy *without, int is_once)
@@ -79,6 +106,7 @@ static void look_at_rows(trial *one, const healthy *without, int is_once)
         trial_complain(one, "%zu rows instead of %zu", one->rows.count, wanted->count);
     if (is_once && failed > 1)
         trial_complain(one, "%zu rows failed of one fault", failed);
+    look_at_library(one, failed);
     if (one->status == 0 && (failed > 0 || one->rows.count != wanted->count))
         trial_complain(one, "exit status 0 with %zu rows, %zu of them failed", one->rows.count,
                        failed);

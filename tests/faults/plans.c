@@ -31,6 +31,9 @@ static const char *const once_or_signal[] = {"once", "signal", NULL};
 #define TRACED(...)                                                                        \
     .plan = "cupti", .kinds = all_kinds, .from_cases = 1,                                       \
     .arguments = {"%trace_program", QUICK, "--mode", "cold", __VA_ARGS__}
+#define BLAS(suite, ...)                                                                   \
+    .plan = "blas", .kinds = once_or_lost,                                                      \
+    .arguments = {"%cuda/" suite, SHORT, "--timeout", "30", "--mode", "cold", "--dtype", "f32", __VA_ARGS__}
 #define STEP "b=2 t=9 d=64 h=2 ff=256 l=1 v=250"
 #define OLD "--filter", "f32", "@baselines/nvidia-h200/loss.csv"
 #define NEW "@baselines/nvidia-h200/loss.csv"
@@ -80,6 +83,15 @@ const scenario scenarios[] = {
      .name = "collectives in graphs"},
     {RANKS("scaling_cuda", "--shape", STEP, "--filter", "weak.* f32 gpus=2"), .name = "steps of two ranks"},
     {RANKS("scaling_cuda", "--shape", STEP, "--filter", "overlap.* f32"), .name = "overlaps"},
+    {BLAS("ceilings", "--shape", "words=0 m=5 n=7 k=9", "--filter", "gemm"), .name = "products"},
+    {BLAS("ffn", "--shape", "n=4 d=8 ff=16", "--filter", "ffn.forward", "--no-verify"),
+     .name = "ffn.forward by cuBLAS"},
+    {BLAS("ffn", "--shape", "n=4 d=8 ff=16", "--filter", "ffn.backward", "--no-verify"),
+     .name = "ffn.backward by cuBLAS"},
+    {BLAS("attention", "--shape", "b=1 h=2 t=9 d=8 causal=1", "--filter", "naive_cublas", "--no-verify"),
+     .name = "attention by cuBLAS"},
+    {BLAS("block", "--shape", "b=1 t=5 d=16 h=2 ff=24", "--filter", "forward", "--no-verify"),
+     .name = "block.forward by cuBLAS"},
     {TRACED("--kernels", "--kernels-csv", "kernels.csv"), .name = "kernels by CUPTI"},
     {TRACED("--trace", "trace.json", "--memory"), .name = "a timeline by CUPTI"},
     {.plan = "race", .name = "a race", .kinds = host_kinds, .says_the_same = 1, .tells_time = 1,
