@@ -8326,6 +8326,7 @@ static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_m
 {
     const double numbers[] = {gpb_exp2(verdict->log2_sum / (double)verdict->pairs),
                               verdict->least, verdict->most};
+    const char *runs_on = gpb_text(verdict->row, GPB_COLUMN_runs_on);
     char texts[3][48];
     size_t i;
     for (i = 0; i < GPB_COUNT_OF(numbers); i++)
@@ -8335,6 +8336,11 @@ static void gpb_print_verdict(FILE *file, const gpb_verdict *verdict, int many_m
     gpb_put_plain(file, many_modes ? gpb_text(verdict->row, GPB_COLUMN_mode) : "");
     fputs(": ", file);
     gpb_put_plain(file, gpb_text(verdict->row, GPB_COLUMN_variant));
+    if (runs_on[0]) {
+        fputs(" (", file);
+        gpb_put_plain(file, runs_on);
+        putc(')', file);
+    }
     fprintf(file, " is %s times as fast as ", texts[0]);
     gpb_put_plain(file, gpb_text(verdict->base, GPB_COLUMN_variant));
     if (verdict->pairs > 1)

@@ -63,10 +63,11 @@ const simd_functions *simd(void)
 static void list_families(char *text, size_t capacity)
 {
     size_t used = 0;
-    for (int i = 0; i < SIMD_FAMILIES && used < capacity; i++)
-        if (simd_family(i))
-            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "",
-                                     simd_family(i)->name);
+    for (int i = 0; i < SIMD_FAMILIES && used < capacity; i++) {
+        const simd_functions *family = simd_family(i);
+        if (family)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "", family->name);
+    }
 }
 
 const char *simd_refusal(void)

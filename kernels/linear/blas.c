@@ -106,6 +106,17 @@ static const decoration *decoration_of(void *library)
     return NULL;
 }
 
+/* Whether the library, or one that it needs, has a name that only BLIS, MKL, ATLAS or the
+ * vendors' have. Netlib's own, plain loops, has Netlib's names and no other. */
+static int is_tuned(void *library)
+{
+    static const char *const names[] = {"bli_info_get_version_str", "MKL_Get_Version",
+                                        "ATL_buildinfo", "armplversion", "flexiblas_info"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (dlsym(library, names[i])) return 1;
+    return 0;
+}
+
 /* OpenBLAS tells how it was built; of another library the integers are 32 bits, unless its
  * names say otherwise. */
 static void ask_openblas(void *library, const decoration *around, const char *file)
@@ -125,15 +136,18 @@ static void ask_openblas(void *library, const decoration *around, const char *fi
         blas.narrow = NULL;
     }
     const char *slash = strrchr(file, '/'); /* a path would tell of the machine's user */
-    snprintf(blas.name, sizeof blas.name, "%s%s%s", slash ? slash + 1 : file, core ? " " : "",
-             core ? core() : "");
+    snprintf(blas.name, sizeof blas.name, "%s%s%s%s",
+             is_tuned(library) || core || config ? "" : "reference BLAS ",
+             slash ? slash + 1 : file, core ? " " : "", core ? core() : "");
 }
 
-/* OpenBLAS starts its threads when it is loaded, unless the environment says one. */
+/* OpenBLAS starts its threads when it is loaded, unless the environment says one. The last
+ * two are whatever the system chose, or Netlib's. MKL is not looked for: its threads are its
+ * own, so that a row could not say on how many it ran. */
 static void *open_library(const char **file)
 {
-    static const char *const files[] = {"libopenblas.so.0", "libopenblas64.so.0", "libcblas.so.3",
-                                        "libblas.so.3"};
+    static const char *const files[] = {"libopenblas.so.0", "libopenblas64.so.0", "libblis.so.4",
+                                        "libblis.so.3", "libcblas.so.3", "libblas.so.3"};
     const char *wanted = getenv("GPUBENCH_BLAS");
     void *library = NULL;
     setenv("OPENBLAS_NUM_THREADS", "1", 1);

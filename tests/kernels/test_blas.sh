@@ -18,7 +18,8 @@ expect() {
     check $? "$name"
 }
 
-expect 'libtoy.so, 1 threads' "Netlib's names, and the file's without its folder"
+expect 'reference BLAS libtoy.so, 1 threads' "Netlib's names, and the file's without its folder"
+expect 'libtoy.so, 1 threads' 'with a name of BLIS it is not the slow reference' -DBLIS
 expect 'libtoy.so Toycore, 2 threads' 'an OpenBLAS takes several callers' -DOPENBLAS
 for name in 'f##64_' 'scipy_##f##64_'; do
     expect 'libtoy.so Toycore, 2 threads' "integers of 64 bits: $name" -DOPENBLAS \
