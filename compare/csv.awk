@@ -1,8 +1,8 @@
 # csv.awk - reads RFC 4180 files for the scripts that follow it on awk's command
 # line: their rules see one whole record at a time (`record`, below `header`) and ask
 # value("column"), which is empty where a file has no such column. `needs` (-v) lists those that every file must
-# have. What is malformed ends the program with a message and status 2: a script that
-# prints at the end asks `failed` first.
+# have; `markdown` makes the values cells of a table. What is malformed ends the program with a
+# message and status 2: a script that prints at the end asks `failed` first.
 
 function fail(message) {
     print message > "/dev/stderr"
@@ -40,12 +40,24 @@ function cut(text,    n) {
     return n
 }
 
+# Text as a cell of a table in markdown: no tags, no columns, nothing that a terminal obeys.
+function as_cell(text) {
+    gsub(/[[:cntrl:]]/, "?", text)
+    if (length("\302\233") == 2) gsub("\302[\200-\237]", "?", text) # of bytes
+    gsub(/&/, "\\&amp;", text)
+    gsub(/</, "\\&lt;", text)
+    gsub(/>/, "\\&gt;", text)
+    gsub(/\|/, "\\|", text)
+    gsub(/#\[/, "#?[", text) # a CI's log obeys ##[error]
+    return text
+}
+
 # Tabs and line ends become blanks, so that what we print has one line a record.
 function value(name,    text) {
     if (!(name in column)) return ""
     text = fields[column[name]]
     if (text ~ /[\t\r\n]/) gsub(/[\t\r\n]/, " ", text)
-    return text
+    return markdown ? as_cell(text) : text
 }
 
 # The values of some columns with blanks between them, without those that are empty.

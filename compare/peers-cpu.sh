@@ -127,7 +127,7 @@ show_peers() {
         done
     done
     [ $# -gt 0 ] || { echo 'peers-cpu.sh: nothing was measured' >&2; return 2; }
-    awk -f "$here/csv.awk" -f "$here/numbers.awk" -f "$here/peers-cpu.awk" "$@" \
+    awk -v markdown=1 -f "$here/csv.awk" -f "$here/numbers.awk" -f "$here/peers-cpu.awk" "$@" \
         >"$folder/peers.md" || failed=1
     cat "$folder/peers.md"
     return $failed

@@ -29,6 +29,9 @@ refuse() {
     exit 2
 }
 
+# What a node said, as text: escapes and a CI's commands are none here.
+plainly() { LC_ALL=C tr -c '\040-\176\n' '?' | sed 's/^[[:space:]]*/    /; s/^    ::/    ?:/; s/##\[/#?[/g'; }
+
 quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 
 case $seconds in '' | *[!0-9]* | 0*) refuse "FLEET_SECONDS '$seconds': wants a number of seconds" ;; esac
@@ -73,7 +76,7 @@ by_srun() {
     start /dev/null timeout -k 10 $((seconds + 60)) srun --nodes="$count" --ntasks="$count" \
         --ntasks-per-node=1 --kill-on-bad-exit=0 --no-kill --wait=0 \
         sh "$here/fleet_node.sh" "$folder" 2> "$folder/srun.log"
-    [ ! -s "$folder/srun.log" ] || sed "s/^/fleet-$suite: /" "$folder/srun.log" >&2
+    [ ! -s "$folder/srun.log" ] || plainly < "$folder/srun.log" | sed "s/^ */fleet-$suite: /" >&2
 }
 
 # label_rows LABEL: a node's rows into the file labelled, how many they are into the file
@@ -127,7 +130,7 @@ take() {
     name=$(cat "$folder/$1.name" 2> /dev/null)
     why='' cut='' taken=0
     if ! take_rows "$1" "$(echo "$labels" | awk -v n="$1" '{ print $n }')"; then
-        why="its rows are no good ($(sed -n 1p "$folder/complaint")) and stay in $folder/$1.csv"
+        why="its rows are no good ($(sed -n 1p "$folder/complaint" | plainly | sed 's/^ *//')) and stay in $folder/$1.csv"
     elif [ "$status" = 1 ] && [ -z "$cut" ]; then
         why='a case failed'
     elif [ "$status" != 0 ] || [ -n "$cut" ]; then
@@ -138,7 +141,7 @@ take() {
     result=1
     [ "$why" = 'a case failed' ] || failed=$((failed + 1))
     say "node $1 ($name): $why; $taken rows kept$cut, see $folder/$1.log"
-    tail -n 1 "$folder/$1.log" 2> /dev/null | cut -c 1-200 | sed 's/^/    /' >&2
+    tail -n 1 "$folder/$1.log" 2> /dev/null | cut -c 1-200 | plainly >&2
 }
 
 stop() {

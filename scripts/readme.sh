@@ -17,11 +17,11 @@ files_of() { # files_of FOLDER/: the suites' baselines, then PyTorch's
 table() { # table NAME FILE...: scripts/tables/NAME.awk on their rows
     name=$1
     shift
-    awk -f compare/csv.awk -f compare/numbers.awk -f "scripts/tables/$name.awk" "$@"
+    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f "scripts/tables/$name.awk" "$@"
 }
 
 against() { # against CASES FOLDER/: the cases beside PyTorch and the ceilings
-    awk -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/speed_of_light.awk $(files_of "$2")
+    awk -v markdown=1 -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/speed_of_light.awk $(files_of "$2")
 }
 
 # What runs on several devices is not measured with cold caches.
@@ -81,7 +81,7 @@ device_tables() {
         *) by= ;;
         esac
         printf '\n## %s%s\n\n' "$(basename "$file" .csv)" "$by"
-        awk -v mode="$(mode_of "$file")" -f compare/csv.awk -f compare/numbers.awk \
+        awk -v markdown=1 -v mode="$(mode_of "$file")" -f compare/csv.awk -f compare/numbers.awk \
             -f scripts/tables/variants.awk "$file"
     done
 }
@@ -110,7 +110,7 @@ done
 for folder in baselines/*/; do
     [ -e "$folder/model.csv" ] && has_peers "$folder" || continue
     printf '\nA training step beside the fastest peer, [%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
-    awk -v best=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/peers.awk \
+    awk -v markdown=1 -v best=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/peers.awk \
         $(files_of "$folder" | grep '/model\.csv$')
 done
 echo

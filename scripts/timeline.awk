@@ -7,7 +7,7 @@
 # event a line, a case's own range in front of all that happened in it.
 
 function text_of(key,    at) {
-    if (!match($0, "\"" key "\":\"([^\"\\\\]|\\\\.)*\"")) return ""
+    if (!match($0, "\"" key "\":\"[^\"\\\\]*(\\\\.[^\"\\\\]*)*\"")) return ""
     at = substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 5)
     gsub(/\\"/, "\"", at)
     gsub(/\\\\/, "\\", at)

@@ -161,7 +161,9 @@ void close_nccl(void *state)
 int take_device(nccl_state *s, int i, const failure &failed)
 {
     rank_state &r = s->each[i];
-    int rank = s->ranks.first + i, current = 0, visible = collective_nccl_devices(&current);
+    int rank = s->ranks.first + i, current, visible;
+    int code = failed(rank, "which GPUs there are", find_devices(&visible, &current));
+    if (code != 0) return code;
     bool alone = s->ranks.count == s->ranks.all;
     r.device = alone ? (s->ranks.device + i) % (visible > 0 ? visible : 1)
                      : collective_pick_device(s->ranks.local, s->ranks.on_host, visible);
@@ -171,7 +173,7 @@ int take_device(nccl_state *s, int i, const failure &failed)
                  alone ? s->ranks.count : s->ranks.on_host);
         return KERNEL_ERROR_ARGUMENT;
     }
-    int code = failed(rank, "cudaSetDevice", cudaSetDevice(r.device));
+    code = failed(rank, "cudaSetDevice", cudaSetDevice(r.device));
     if (code == 0)
         code = failed(rank, "a stream",
                       cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));

@@ -39,8 +39,26 @@ bounded 32 --history "$work/cases.csv"
 check $? "as many cases as rows: their history (status $status)"
 bounded 48 --ignore-device "$work/cases.csv" "$work/cases.csv"
 check $? "as many cases as rows: both sides (status $status)"
+for mode in --variants --cards --check; do
+    bounded 32 $mode "$work/cases.csv"
+    check $? "as many cases as rows: $mode (status $status)"
+done
 bounded 32 --kernels "$work/kernels.csv" "$work/kernels.csv"
 check $? "as many cases as kernels (status $status)"
+
+# A trace of one endless name, and one of many spans, as the page draws them.
+{ printf '{"traceEvents":[\n{"ph":"X","pid":1,"tid":0,"ts":0,"dur":9,"name":"'; filled x; printf '"}\n]}\n'; } >"$work/name.json"
+awk -v size="$size" 'BEGIN { print "{\"traceEvents\":["
+    for (; size > 0; size -= length(line) + 1) {
+        line = "{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"ts\":" n++ ",\"dur\":1,\"name\":\"k" n "\"},"
+        print line }
+    print "]}" }' >"$work/spans.json"
+for trace in name spans; do
+    (ulimit -v $((64 * size / 1000 + 32000)) && awk -f scripts/svg.awk -f scripts/timeline.awk "$work/$trace.json") >"$work/out" 2>"$log"
+    status=$?
+    { [ $status -eq 0 ] || [ $status -eq 2 ]; } && ! grep -qi 'memory' "$log"
+    check $? "a trace's picture: $trace (status $status)"
+done
 
 # A bound that is too low is noticed.
 bounded 1 --ignore-device "$work/cases.csv" "$work/cases.csv"

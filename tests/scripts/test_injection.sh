@@ -184,6 +184,31 @@ if command -v gnuplot > /dev/null; then
     check $? "the page (status $status)"
 fi
 
+# Tables for documents, of peers that failed with the texts as their reasons.
+awk 'NR == 1 { print $0 ",ci95_low_us,ci95_high_us"; next } { print $0 ",1,2" }' "$work/drawn/model.csv" > "$work/out/own.csv"
+sed "s/,v\([0-9]*\),cuda/,torch-v\1,cuda/; s/,ok,,/,failed,reason=$esc|<script>,/" "$work/out/own.csv" > "$work/out/peers.csv"
+for program in scripts/tables/peers.awk compare/peers-cpu.awk; do
+    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f $program "$work/out/own.csv" threads=1 "$work/out/peers.csv" \
+        > "$work/out/table" 2> "$log"
+    grep -q failed "$work/out/table" && quiet "$work/out/table" && ! grep -i '<script\|<img\|<svg' "$work/out/table" > "$log" &&
+        contained
+    check $? "$program: cells of text"
+done
+[ "$(grep -l 'tables/peers.awk\|peers-cpu.awk' scripts/*.sh compare/*.sh | xargs grep -L -e '-v markdown=1')" = '' ]
+check $? "which the scripts ask for"
+
+# What a node of a fleet says before it fails.
+cat > "$work/out/node" <<'NODE'
+#!/bin/sh
+printf 'x\n  ::error title=x::\033[31mred\007\n' >&2
+exit 3
+NODE
+chmod +x "$work/out/node"
+(HOSTS=localhost sh scripts/fleet.sh "$work/out/node" injected > "$work/out/said" 2>&1)
+[ $? -eq 2 ] && grep -q '[?]:error' "$work/out/said" && quiet "$work/out/said"
+check $? "a fleet: what a node said is text"
+rm -rf build/fleet/injected
+
 # ---- names of files and folders ----
 
 # A file whose name sets a variable of awk's is a file.
