@@ -351,11 +351,12 @@ include mk/tests.mk mk/faults.mk mk/load.mk mk/fuzz.mk mk/gpu-tests.mk mk/report
 # cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
 # Open MPI starts the ranks of the suites of several ranks.
 PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
-# These are the compilers of tests/header/test_compilers.sh, which skips missing ones.
-# gcc-multilib would exclude the compilers for other processors, so i686 is one.
-deps-ci: PACKAGES += g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+# These are the compilers of tests/header/test_compilers.sh, which skips missing ones, and what
+# makes a file system with quotas. gcc-multilib would exclude the compilers for other processors,
+# so i686 is one.
+deps-ci: PACKAGES += btrfs-progs g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-deps-ci: deps   ## what deps does, and every compiler that the tests can use
+deps-ci: deps   ## what deps does, and every compiler and tool that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)
 	@if command -v apt-get > /dev/null; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \

@@ -7,6 +7,7 @@
 # after each small loss would hide their sum.
 set -eu
 . "$(dirname "$0")/orderly.sh"
+. "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"
 program=$1 suite=$2 runs=$3
 shift 3

@@ -9,12 +9,13 @@
 # Exit status: gpubench-compare's.
 set -eu
 . "$(dirname "$0")/orderly.sh"
+. "$(dirname "$0")/followed.sh"
 program=$1 suite=$2 runs=$3
 shift 3
 current=results/$suite.csv
 again=results/$suite-again.csv
 keys=results/$suite-screened.txt
-found=results/$suite-found.csv
+found=results/$suite-found.txt # CSV, but no rows, which all *.csv of results/ have
 limit=0.02 # of the screen
 
 values() { sh scripts/csv.sh values name="$1" "$2"; }
@@ -40,19 +41,25 @@ for setting in $(common_settings); do
     esac
 done
 
-# measure FILE ARGUMENTS...: a case that failed has a row, which is judged.
+# measure FILE ARGUMENTS...: a case that failed has a row, which is judged. What was there before
+# stays until all is measured, also where the arguments ask for nothing to be (--help, --list).
 measure() {
-    file=$1
+    into=$(followed "$1") new=$into.new
     shift
-    rm -f "$file"
+    rm -f "$new"
     code=0
     case " $* " in
-    *" --quiet "*) watched "$program" --runs "$runs" --csv "$file" "$@" || code=$? ;;
-    *) watched "$program" --runs "$runs" --quiet --csv "$file" "$@" || code=$? ;;
+    *" --quiet "*) watched "$program" --runs "$runs" --csv "$new" "$@" || code=$? ;;
+    *) watched "$program" --runs "$runs" --quiet --csv "$new" "$@" || code=$? ;;
     esac
     [ "$code" -le 1 ] || exit "$code"
-    [ -e "$file" ] || exit "$code" # --help, --list
+    [ -e "$new" ] || exit "$code"
+    mv -f "$new" "$into"
 }
+
+# What a measurement was at when it was ended.
+new=
+clean_up() { [ -z "$new" ] || rm -f "$new"; }
 
 mkdir -p results
 alone "results/$suite.lock" "compare-$suite"

@@ -4,23 +4,20 @@
 # number and 128.
 
 clean_up() { :; }
-trap 'clean_up' EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 141' PIPE
-trap 'exit 143' TERM
-trap 'exit 153' XFSZ
 
-# real FILE: what it leads to where it is a link, which stays one; false if that is nowhere.
-real() {
-    if [ ! -L "$1" ]; then
-        printf '%s\n' "$1"
-    elif [ -e "$1" ]; then
-        readlink -f "$1"
-    else
-        return 1
-    fi
+# leave STATUS: what cleans up is not ended half-way by a signal to all.
+leave() {
+    trap '' HUP INT PIPE TERM XFSZ
+    clean_up
+    trap - EXIT
+    exit "$1"
 }
+trap 'leave $?' EXIT
+trap 'leave 129' HUP
+trap 'leave 130' INT
+trap 'leave 141' PIPE
+trap 'leave 143' TERM
+trap 'leave 153' XFSZ
 
 # unbroken COMMAND...: what makes something and says its name, as `name=$(unbroken COMMAND)`:
 # a signal that came between would leave what nobody knows of.

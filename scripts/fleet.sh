@@ -12,9 +12,10 @@
 # and it is named. Exit status: 0 every node ended well, 1 a node failed or a case did,
 # 2 no row, or bad usage. What nodes said stays in build/fleet/SUITE/.
 set -u
+here=$(dirname "$0")
+. "$here/followed.sh"
 program=$1 suite=$2
 shift 2
-here=$(dirname "$0")
 seconds=${FLEET_SECONDS:-3600}
 labels=${LABELS:-}
 folder=build/fleet/$suite
@@ -166,6 +167,7 @@ fi
 named=$(echo "$labels" | wc -w)
 [ "$named" -eq 0 ] || [ "$named" -eq "$count" ] || refuse "$named labels for $count nodes"
 
+target=$(followed "$out") || exit 2
 tell_nodes "$@"
 if [ -n "${HOSTS:-}" ]; then by_hosts; else by_srun; fi
 rows=0 failed=0 result=0
@@ -176,7 +178,7 @@ while [ "$number" -lt "$count" ]; do
     take "$number"
 done
 [ "$rows" -gt 0 ] || refuse "no row from $count nodes; nothing is written"
-mv "$folder/all" "$out"
+mv "$folder/all" "$target"
 cards=$(sh "$here/csv.sh" values name=uuid "$out" | grep -c .)
 say "$rows rows of $cards cards from $count nodes, of which $failed failed, in $out"
 say "which card is odd: build/gpubench-compare --cards $out"

@@ -24,22 +24,30 @@ stop() {
         kill "$!" 2> /dev/null || true
         wait "$!" 2> /dev/null || true
     fi
-    exit "$1"
+    leave "$1"
 }
 
 clean_up() { :; }
-trap 'clean_up' EXIT
+
+# leave STATUS: what cleans up is not ended half-way by a signal to all.
+leave() {
+    trap '' HUP INT PIPE TERM
+    clean_up
+    trap - EXIT
+    exit "$1"
+}
+trap 'leave $?' EXIT
 trap 'stop 129' HUP
 trap 'stop 130' INT
 trap 'stop 141' PIPE
 trap 'stop 143' TERM
 
 # alone FILE NAME: ends with status 2 where another process that did so for the same file has
-# not ended, with all that it watches. The file stays; where there is no flock, nobody is
-# refused.
+# not ended, with all that it watches. The file stays, and so does what a link there leads to;
+# where there is no flock, nobody is refused.
 alone() {
     command -v flock > /dev/null || return 0
-    exec 9> "$1"
+    exec 9>> "$1"
     flock -n 9 && return
     echo "$2: another process is at it" >&2
     exit 2
@@ -47,6 +55,6 @@ alone() {
 
 # in_turn FILE: waits until no other process is between this and its `exec 8>&-`.
 in_turn() {
-    exec 8> "$1"
+    exec 8>> "$1"
     ! command -v flock > /dev/null || flock 8
 }

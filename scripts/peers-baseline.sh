@@ -5,6 +5,7 @@
 # changes, and all of the files if one cannot be appended.
 set -eu
 . "$(dirname "$0")/orderly.sh"
+. "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"
 [ $# -eq 1 ] || { echo 'usage: peers-baseline.sh FOLDER' >&2; exit 2; }
 

@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# record.sh - what the scripts that record baselines share; they source it.
+# record.sh - what the scripts that record baselines share; they source it, and
+# orderly.sh and followed.sh before.
 
 # refuse_changes NAME: ends with status 2 if the working tree has changes, whose
 # revision would name other code, unless FORCE=1; or if git cannot tell. A tree
@@ -90,8 +91,7 @@ append() {
     refuse_unverified "$1"
     refuse_other_columns "$1" "$2"
     mkdir -p "$(dirname "$2")"
-    into=$2
-    [ ! -L "$2" ] || into=$(realpath "$2") # the link stays one
+    into=$(followed "$2")
     new=$into.new
     rm -f "$new" # whatever lies there, a link to another file too
     if [ -e "$into" ]; then

@@ -29,7 +29,7 @@ case $tool in
 *) tool=$PWD/$tool ;;
 esac
 [ -z "$baseline" ] || [ -x "$tool" ] || die "$tool: not there (make build/gpubench-compare)"
-whole_page=$(real "$page") || die "$page: a link that leads nowhere"
+whole_page=$(followed "$page")
 make_room
 most_in_forest=30
 most_timelines=12

@@ -6,6 +6,7 @@
 # Exit status: compare/pytorch's; 2 (no PyTorch, no GPU, bad usage) records nothing.
 set -eu
 . "$(dirname "$0")/orderly.sh"
+. "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"
 runs=$1
 shift

@@ -6,6 +6,7 @@ export LC_ALL=C
 reader=$plots/../csv.awk
 numbers=$plots/../numbers.awk
 . "$plots/../../scripts/ended.sh"
+. "$plots/../../scripts/followed.sh"
 work=
 temporary=
 clean_up() { rm -rf "$work" "$temporary"; }

@@ -1,7 +1,8 @@
 #!/bin/sh
-# hostile_places.sh PROGRAM COMPARE SUITE - what is written to a full file system or to other
-# users' files, where the temporary folder is none, by two scripts at once, and while the
-# system's clock is set back. What was there before stays. As TAP lines.
+# hostile_places.sh PROGRAM COMPARE SUITE - what is written to a full file system, behind a quota,
+# to other users' files or to links, where the temporary folder is none or may not be written, by
+# two scripts at once, and while the system's clock is set back. What was there before stays. As
+# TAP lines.
 set -u
 program=$(realpath "$1") compare=$(realpath "$2") suite=$(realpath "$3")
 cd "$(dirname "$0")/../.." || exit 2
@@ -16,11 +17,12 @@ explain() { ls -la "$work/place"; tail -n 5 "$log"; }
 "$program" $quick --runs 4 --csv rows.csv > "$log" 2>&1 && "$compare" rows.csv rows.csv > "$log" 2>&1
 check $? "rows to make a report of"
 
-begin() { for file in csv json samples kernels-csv memory-csv trace output; do echo "an earlier $file" > place/$file; done; }
+outputs='csv json samples kernels-csv memory-csv trace output'
+begin() { for file in $outputs; do echo "an earlier $file" > place/"$file"; done; }
 
 # write_each: one after the other, to files that were there; its lines say how each ended.
 cat > write_each <<WRITE
-for option in csv json samples kernels-csv memory-csv trace output; do
+for option in $outputs; do
     case \$option in
     output) "$compare" rows.csv rows.csv --output place/output ;;
     *) "$program" $quick --\$option place/\$option ;;
@@ -29,7 +31,7 @@ for option in csv json samples kernels-csv memory-csv trace output; do
 done
 WRITE
 expect_each() {
-    for option in csv json samples kernels-csv memory-csv trace output; do
+    for option in $outputs; do
         grep -q "^$option status 2: [1-9][0-9]* an earlier $option\$" "$log"
         check $? "$1: --$option is told of, the earlier file stays"
     done
@@ -38,16 +40,36 @@ expect_each() {
 # ---- a full file system ----
 
 : > said
+# write_full WHAT: into what is then filled up.
+cat > write_full <<WRITE
+for file in $outputs; do echo "an earlier \$file" > place/\$file; done
+head -c 1000000 /dev/urandom > place/fill 2> /dev/null
+sh write_each "\$1"
+WRITE
 if unshare -rm true 2> /dev/null; then
     unshare -rm sh -c '
         mount -t tmpfs -o size=64k none place || exit 3
-        for file in csv json samples kernels-csv memory-csv trace output; do echo "an earlier $file" > place/$file; done
-        head -c 100000 /dev/zero > place/fill 2> /dev/null
-        sh write_each "No space left on device"' > "$log" 2>&1
+        sh write_full "No space left on device"' > "$log" 2>&1
     expect_each "a full file system"
 else
     check 0 "a full file system" "no file system may be mounted here"
 fi
+
+# ---- a quota ----
+
+# Of btrfs, for which the kernel needs no format of quotas. The space is there, and may not be
+# used.
+if unshare -m true 2> /dev/null && command -v mkfs.btrfs > /dev/null && truncate -s 128M disk &&
+    mkfs.btrfs -q disk > "$log" 2>&1 && unshare -m mount -o loop disk place > "$log" 2>&1; then
+    unshare -m sh -c '
+        mount -o loop disk place && btrfs quota enable place && btrfs subvolume create place/home &&
+            btrfs qgroup limit 256K place/home && mount --bind place/home place || exit 3
+        sh write_full "Disk quota exceeded"' > "$log" 2>&1
+    expect_each "a quota"
+else
+    check 0 "a quota" "no file system with quotas may be mounted here"
+fi
+rm -f disk
 
 # ---- other users' files ----
 
@@ -72,25 +94,43 @@ fi
 
 # ---- the temporary folder ----
 
-for folder in there-is-none rows.csv; do
+# in_folder FOLDER COMMAND...: with it as the temporary one; as root may write anywhere, by
+# somebody else where it may not be written.
+in_folder() {
+    as_whom=
+    [ "$1" != locked ] || as_whom=$as_other
+    in=$work/$1
+    shift
+    $as_whom env TMPDIR="$in" "$@" > "$log" 2>&1
+}
+
+folders='there-is-none rows.csv'
+if $as_other test -x "$program" 2> /dev/null; then folders="$folders locked"; fi
+mkdir -p locked && chmod 555 locked
+for folder in $folders; do
     begin
-    TMPDIR="$work/$folder" "$program" $quick --runs 2 --csv place/csv > "$log" 2>&1
+    chmod 666 place/*
+    in_folder "$folder" "$program" $quick --csv place/csv && "$compare" --check place/csv
+    check $? "a program needs no temporary folder ($folder)"
+    begin
+    in_folder "$folder" "$program" $quick --runs 2 --csv place/csv
     status=$?
     { [ $status -eq 0 ] && "$compare" --check place/csv; } ||
         { [ $status -eq 2 ] && [ "$(cat place/csv)" = "an earlier csv" ]; }
     check $? "--runs without a temporary folder: rows, or the earlier file ($folder, status $status)"
-    mkdir -p results
     if command -v gnuplot > /dev/null; then
-        TMPDIR="$work/$folder" "$root/compare/plots/size.sh" place/plot rows.csv > "$log" 2>&1
+        in_folder "$folder" "$root/compare/plots/size.sh" place/plot rows.csv
         [ $? -eq 2 ] && grep -q "$folder" "$log" && [ ! -e place/plot.svg ]
         check $? "plots without one: told, status 2 ($folder)"
     else
         check 0 "plots without one" "no gnuplot here"
     fi
-    TMPDIR="$work/$folder" "$compare" --race "$program" "$program" > "$log" 2>&1
+    in_folder "$folder" "$compare" --race "$program" "$program"
     [ $? -eq 2 ] && grep -q "temporary folder in '.*$folder'" "$log"
     check $? "a race without one: told, status 2 ($folder)"
 done
+[ -z "$(ls locked)" ]
+check $? "nothing is in a folder that may not be written"
 
 # ---- two scripts at once ----
 
@@ -101,6 +141,7 @@ ln -s "$compare" build/gpubench-compare
 cat > toy <<'TOY'
 #!/bin/sh
 while [ $# -gt 1 ] && [ "$1" != --csv ]; do shift; done
+[ "$2" != - ] || exec cat ../rows.csv
 : > began
 while [ ! -e go ]; do sleep 0.05; done
 sed "s/,cold,[^,]*,/,cold,c$$,/" ../rows.csv > "$2"
@@ -108,8 +149,8 @@ TOY
 chmod +x toy
 : > go
 sh scripts/baseline.sh ./toy toy 4 > "$log" 2>&1
-folder=$(sh scripts/device-folder.sh ../rows.csv)
-"$compare" --check "$folder/toy.csv" > "$log" 2>&1
+baseline=$(sh scripts/device-folder.sh ../rows.csv)/toy.csv
+"$compare" --check "$baseline" > "$log" 2>&1
 check $? "a baseline of the toy"
 if command -v flock > /dev/null; then
     for script in baseline compare; do
@@ -118,17 +159,75 @@ if command -v flock > /dev/null; then
         sh scripts/$script.sh ./toy toy 4 > first 2>&1 &
         first=$!
         while [ ! -e began ] && kill -0 $first 2> /dev/null; do sleep 0.05; done
-        cp "$folder/toy.csv" before
+        cp "$baseline" before
         sh scripts/$script.sh ./toy toy 4 > "$log" 2>&1
-        [ $? -eq 2 ] && grep -q 'another process' "$log" && cmp -s before "$folder/toy.csv"
+        [ $? -eq 2 ] && grep -q 'another process' "$log" && cmp -s before "$baseline"
         check $? "a second $script.sh on one path is refused"
         : > go
-        wait $first && "$compare" --check "$folder/toy.csv" > "$log" 2>&1
+        wait $first && "$compare" --check "$baseline" > "$log" 2>&1
         check $? "and the first $script.sh ends well"
     done
 else
     check 0 "two scripts at once" "no flock"
 fi
+
+# ---- links where scripts write ----
+
+# linked FILE: what was there lies in far/, and a link to it is in its place.
+mkdir far results/fleet
+linked() {
+    mv "$1" far/file
+    cp far/file before
+    ln -s "$PWD/far/file" "$1"
+}
+is_replaced() { [ -L "$1" ] && [ ! -L far/file ] && ! cmp -s before far/file; }
+is_as_before() { [ -L "$1" ] && cmp -s before far/file; }
+
+# keeps WHAT FILE COMMAND...: which replaces the file that a link leads to, and where it leads
+# nowhere says so and leaves it.
+keeps() {
+    what=$1 file=$2
+    shift 2
+    linked "$file"
+    "$@" > "$log" 2>&1
+    [ $? -lt 2 ] && is_replaced "$file"
+    check $? "a link stays one, its target is replaced: $what"
+    cp far/file before
+    rm "$file" && ln -s nowhere/at/all "$file"
+    "$@" > "$log" 2>&1
+    [ $? -eq 2 ] && grep -q "nowhere\|${file##*/}" "$log" && [ -L "$file" ] && [ ! -e nowhere ] && is_as_before "$file"
+    check $? "one that leads nowhere is refused and stays: $what"
+    rm "$file" && mv far/file "$file"
+}
+
+for lock in baseline-toy append toy; do
+    echo "of somebody else" > $lock.other
+    ln -sf ../$lock.other results/$lock.lock
+done
+REASON=again
+keeps "scripts/baseline.sh" "$baseline" sh scripts/baseline.sh ./toy toy 4
+keeps "scripts/compare.sh" results/toy.csv sh scripts/compare.sh ./toy toy 4
+[ "$(cat baseline-toy.other append.other toy.other | grep -c "of somebody else")" -eq 3 ]
+check $? "a link where scripts lock leads to what stays as it was"
+: > results/fleet/toy.csv
+keeps "scripts/fleet.sh" results/fleet/toy.csv env HOSTS=localhost sh scripts/fleet.sh ./toy toy
+: > history
+keeps "--history --output" history "$compare" --output history --history "$baseline"
+if command -v gnuplot > /dev/null; then
+    : > page.html
+    keeps "scripts/report.sh" page.html "$root/scripts/report.sh" page.html results
+    : > plot.svg
+    keeps "a plot" plot.svg "$root/compare/plots/size.sh" -s plot results/toy.csv
+else
+    check 0 "links at pictures" "no gnuplot here"
+fi
+
+# What asks for no rows takes none away.
+cp results/toy.csv before
+printf '#!/bin/sh\nexit 0\n' > quiet && chmod +x quiet
+sh scripts/compare.sh ./quiet toy 4 --list > "$log" 2>&1
+cmp -s before results/toy.csv
+check $? "what measures nothing leaves what scripts/compare.sh had measured"
 cd "$work" || exit 2
 
 # ---- the system's clock ----

@@ -168,15 +168,20 @@ prepare_compare() {
     cp earlier baselines/*/toy.csv
     echo "BACKEND=cpu exec sh scripts/compare.sh build/cpu/toy toy 2 $small"
 }
-before_compare() { [ $((turn % 2)) -eq 0 ] || rm -rf build/race; }
+before_compare() {
+    [ $((turn % 2)) -eq 0 ] || rm -rf build/race
+    mkdir -p results
+    cp earlier results/toy.csv
+}
 after_compare() {
     cmp -s earlier baselines/*/toy.csv || complain "the baseline changed"
     known=owner
     for file in build/race/*; do
         [ ! -e "$file/owner" ] || [ "$signal" = KILL ] || complain "$file/owner is left"
     done
-    [ ! -e results/toy.csv ] || { [ "$signal" = KILL ] && are_whole_lines results/toy.csv; } ||
-        are_rows results/toy.csv || complain "results/toy.csv has half a row"
+    cmp -s earlier results/toy.csv || are_rows results/toy.csv ||
+        complain "results/toy.csv is neither the earlier file nor whole rows"
+    [ ! -e results/toy.csv.new ] || [ "$signal" = KILL ] || complain "results/toy.csv.new is left"
     known=
     look_at_rest tmp '^gpubench-race\.'
 }

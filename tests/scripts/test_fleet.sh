@@ -9,7 +9,7 @@ root=$PWD
 unset HOSTS LABELS DIR FLEET_SECONDS SLURM_JOB_ID SLURM_JOB_NUM_NODES SLURM_PROCID SLURMD_NODENAME
 
 mkdir -p "$work/scripts" "$work/compare" "$work/bin"
-cp "$root"/scripts/fleet* "$root"/scripts/csv.sh "$root"/scripts/values.awk "$work/scripts/"
+cp "$root"/scripts/fleet* "$root"/scripts/followed.sh "$root"/scripts/csv.sh "$root"/scripts/values.awk "$work/scripts/"
 cp "$root"/compare/*.awk "$work/compare/"
 cd "$work" || exit 2
 PATH=$work/bin:$PATH
