@@ -378,15 +378,14 @@ struct consumer {
         ptx_wgmma_commit();
     }
 
-    /* Of the second half of 80 columns only the first 16 exist. */
-    __device__ __forceinline__ void add_dq(const float (&dq)[32])
+    /* Half of it. Of the second half of 80 columns only the first 16 exist. */
+    __device__ __forceinline__ void add_dq(int half, const float (&dq)[32])
     {
 #pragma unroll
-        for (int n = 0; n < 8; n++)
+        for (int n = half * 4; n < half * 4 + 4; n++)
             if (D % 64 == 0 || group == 0 || n < D % 64 / 8)
                 ptx_add_to_global(dq_sums + n * 128,
                                   {dq[n * 4], dq[n * 4 + 1], dq[n * 4 + 2], dq[n * 4 + 3]});
-        dq_sums += QUERIES * D;
     }
 
     /* One tile, whose scores are there; the next one's are when it ends. They are
@@ -409,14 +408,14 @@ struct consumer {
         ptx_registers_fence(dv);
         ptx_registers_fence(dq);
         release(s.dout_empty[now.stage]);
-        add_dq(dq);
+        add_dq(0, dq);
         ptx_wgmma_wait<0>(); /* dk's operand makes room for the scores */
         ptx_registers_fence(dk);
         release(s.q_empty[now.stage]);
-        if (!IS_LAST) {
-            issue_scores(next);
-            wait_for_scores();
-        }
+        if (!IS_LAST) issue_scores(next);
+        add_dq(1, dq);
+        dq_sums += QUERIES * D;
+        if (!IS_LAST) wait_for_scores();
         now = next;
     }
 
