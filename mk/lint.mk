@@ -28,7 +28,7 @@ COVERED_TESTS = $(HEADER_TESTS:%=$(TESTS)/test_%) $(CUDA_PROGRAMS) \
 coverage:   ## how much of gpubench.h and compare/ the tests run (gcov): at least 92 % of lines, 85 of branches
 	@rm -rf $(COVERAGE)
 	@mkdir -p $(COVERAGE)
-	@cp -R Makefile mk *.h kernels suites compare examples scripts tests $(COVERAGE)
+	@cp -R Makefile mk *.h kernels suites compare examples scripts baselines tests $(COVERAGE)
 	@$(MAKE) --no-print-directory -C $(COVERAGE) BACKEND=cpu GIT=none SANITIZE=--coverage \
 	  CFLAGS='-O1 --coverage' ROWS_CFLAGS='-O1 -g -I. --coverage' measure-coverage
 

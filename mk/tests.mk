@@ -8,7 +8,7 @@ KERNEL_TESTS := accumulation inputs attention attention_backward block ceilings 
 SUITE_TESTS := suite parallel suite_block suite_ceilings suite_model suite_optimizer worker scaling_shares
 # gpubench.h, through programs in tests/fixtures/: tests/header/test_<name>.c.
 HEADER_TESTS := backend codes command_line counters csv devices engine filling helpers hooks host json options \
-  pieces readings row_files rows samples statistics sweep table verification
+  pieces processors readings row_files rows samples statistics sweep table verification
 TESTS := build/tests
 # Suites with their tables of variants turned around, each at a small shape.
 MOVED_ROWS := attention block ffn loss model norm optimizer

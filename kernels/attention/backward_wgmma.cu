@@ -49,6 +49,12 @@
  *   that read the same queries at the same time are worth more.
  * - The next scores issued while dk's product runs: the compiler finds no registers, and
  *   serializes (C7512).
+ * From the fourth on all together, cold rows in turn with the code of before on another
+ * H200 (two rounds of a process each; at 8192 tokens one): 0.91 of the time at 1024 tokens
+ * (d=128, full and causal, 1980 MHz), 0.87 at 8192 (full, 1785 MHz both). Beside cuDNN 9.19
+ * in the same sitting: 1.07 at 1024 tokens full and 1.13 causal, 0.99 at 8192 causal, all at
+ * 1980 MHz; at 8192 full 0.99, with cuDNN at 1920 MHz and this at 1785, which is no verdict.
+ * What is behind at 1024 tokens is not known yet.
  *
  * Bound by the tensor cores, and nearly as much by the shared memory that feeds
  * them: three of the five products read both operands from it in tiles of 64 by

@@ -40,25 +40,33 @@ static int count_affinity(void)
 #ifdef __linux__
 enum { MOST_PROCESSORS = 1 << 16 };
 
-/* The processors of the list that `allowed` has too, into set. */
+/* One number or range of a list, and where it ends: at a comma or at the list's end; NULL
+ * where it is neither. */
+static const char *read_range(const char *at, long *first, long *last)
+{
+    char *end;
+    if (*at < '0' || *at > '9') return NULL;
+    *first = *last = strtol(at, &end, 10);
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9') *last = strtol(end + 1, &end, 10);
+    return (*end == ',' || *end == 0) && *last >= *first ? end : NULL;
+}
+
+/* The processors of the list into set. What is no list is told before what is not allowed. */
 static const char *take_list(const char *list, size_t bytes, const cpu_set_t *allowed,
                              cpu_set_t *set)
 {
-    for (const char *at = list;;) {
-        char *end;
+    const char *error = NULL;
+    for (const char *at = list;; at++) {
         long first, last;
-        if (*at < '0' || *at > '9') return "wants a list as 0,2-3";
-        first = last = strtol(at, &end, 10);
-        if (*end == '-' && end[1] >= '0' && end[1] <= '9') last = strtol(end + 1, &end, 10);
-        if ((*end != ',' && *end != 0) || last < first) return "wants a list as 0,2-3";
-        if (last >= MOST_PROCESSORS) return "this process may not run on all of them";
-        for (long i = first; i <= last; i++) {
+        at = read_range(at, &first, &last);
+        if (!at) return "wants a list as 0,2-3";
+        if (last >= MOST_PROCESSORS) error = "this process may not run on all of them";
+        for (long i = first; i <= last && !error; i++) {
             if (!CPU_ISSET_S((size_t)i, bytes, allowed))
-                return "this process may not run on all of them";
+                error = "this process may not run on all of them";
             CPU_SET_S((size_t)i, bytes, set);
         }
-        if (*end == 0) return NULL;
-        at = end + 1;
+        if (*at == 0) return error;
     }
 }
 

@@ -131,7 +131,8 @@ int time_candidate(cublasHandle_t handle, const trial &t, const linear_plan &pla
     return error;
 }
 
-/* The heuristic's proposals for a described plan. None is no error here. */
+/* The heuristic's proposals for a described plan. None is no error here, and it says so by
+ * a status of its own, CUBLAS_STATUS_NOT_SUPPORTED. */
 int propose(cublasLtHandle_t lt, const linear_plan &plan,
             cublasLtMatmulHeuristicResult_t (&results)[CANDIDATES], int *count)
 {
@@ -152,10 +153,11 @@ int propose(cublasLtHandle_t lt, const linear_plan &plan,
             status = cublasLtMatmulPreferenceSetAttribute(preference, name, &operand_alignment,
                                                           sizeof operand_alignment);
     if (status == CUBLAS_STATUS_SUCCESS)
-        cublasLtMatmulAlgoGetHeuristic(lt, plan.operation, plan.a, plan.b, plan.c, plan.d,
-                                       preference, CANDIDATES, results, count);
+        status = cublasLtMatmulAlgoGetHeuristic(lt, plan.operation, plan.a, plan.b, plan.c, plan.d,
+                                                preference, CANDIDATES, results, count);
     cublasLtMatmulPreferenceDestroy(preference);
-    return cublas_error(status);
+    if (status != CUBLAS_STATUS_SUCCESS) *count = 0;
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? KERNEL_OK : cublas_error(status);
 }
 
 bool is_cuda_error(int code) { return code > 0 && code < KERNEL_ERROR_CUBLAS; }

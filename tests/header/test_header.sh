@@ -240,7 +240,7 @@ for cc in gcc clang g++ clang++; do
     esac
     for cuda in "" ", CUDA"; do
         name="$cc$cuda: nothing for -Wformat=2 -Wcast-qual -Wundef -Wdouble-promotion $more"
-        if ! compiler $cc || [ "${cuda:+$toolkit}" = "" ] && [ -n "$cuda" ]; then
+        if ! compiler $cc || { [ -n "$cuda" ] && [ -z "$toolkit" ]; }; then
             check 0 "$name" "no $cc or no CUDA toolkit here"
             continue
         fi

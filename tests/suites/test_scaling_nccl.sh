@@ -21,16 +21,17 @@ measure --filter 'weak|overlap|block'
 [ $? -eq 0 ] && [ "$(statuses)" = ' 24 ok ' ] && [ "$(column params | grep -c '^gpus=1 ')" -eq 4 ]
 check $? "steps on one rank and on two, and what overlaps, leave what one rank leaves"
 
-# A pass of rank 1 takes 700 us of simulated time and one of rank 0 500: at the sum that
-# follows, rank 0 waits 200 (the streams' simulated clocks may make it more), rank 1 nothing,
-# and both are in it for as long.
+# A pass of rank 1 takes 20,500 us of simulated time and one of rank 0 500: at the sum that
+# follows, rank 0 waits 20,000, rank 1 nothing, and both are in it for as long. The streams'
+# simulated clocks may be some 500 apart, by how the host's threads come to run.
 cat > "$work/shares.awk" << 'EOS'
-function near(found, wanted) { return found >= wanted - 1 && found <= wanted + 20 }
+function near(found, wanted, most) { return found >= wanted - most && found <= wanted + most }
 record {
     n = split(value("counters"), word, /[ =]/)
     for (i = 1; i < n; i += 2) counted[word[i]] = word[i + 1]
-    print near(counted["compute_us"], 600), near(counted["exposed_us"], 5), (counted["longest_wait_us"] > 199),
-        near(2 * counted["wait_us"], counted["longest_wait_us"]), counted["slowest_rank"]
+    print near(counted["compute_us"], 10500, 20), near(counted["exposed_us"], 5, 20),
+        near(counted["longest_wait_us"], 20000, 1000),
+        near(2 * counted["wait_us"], counted["longest_wait_us"], 1), counted["slowest_rank"]
 }
 EOS
 FAKE_SLOW=1 measure --filter '(block|overlap) serial f32'

@@ -90,18 +90,19 @@ static int64_t many(kernel_dtype dtype)
     return 2 * STAGE_BYTES / (int64_t)kernel_dtype_bytes(dtype) + SUITE_RANGE + 5;
 }
 
-/* A bench that is in a case's verify. */
-typedef struct verifying {
-    gpubench bench;
-    gpb_live live;
-} verifying;
-
-static gpubench *bench_of(verifying *v, const gpb_backend *backend)
+/* A bench that is in a case's verify. It is one for all, and what was allocated stays, as
+ * the suites keep the memory that they copy through. */
+static gpubench *bench_of(const gpb_backend *backend)
 {
-    memset(v, 0, sizeof *v);
-    v->bench.backend = backend;
-    v->bench.current = &v->live;
-    return &v->bench;
+    static gpubench bench;
+    static gpb_live live;
+    gpb_allocation *kept = bench.allocations;
+    memset(&bench, 0, sizeof bench);
+    memset(&live, 0, sizeof live);
+    bench.allocations = kept;
+    bench.backend = backend;
+    bench.current = &live;
+    return &bench;
 }
 
 static void set_element(void *memory, kernel_dtype dtype, int64_t at, int byte)
@@ -116,22 +117,21 @@ static void check_every_place(void *memory, kernel_dtype dtype, const gpb_backen
     int64_t count = many(dtype), stage_count = STAGE_BYTES / (int64_t)kernel_dtype_bytes(dtype);
     int64_t places[] = {0, SUITE_RANGE - 1, SUITE_RANGE, stage_count - 1, stage_count,
                         2 * stage_count, count - 2, count - 1};
-    verifying v;
-    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    assert_int_equal(suite_check_written(bench_of(backend), memory, dtype, count), 0);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char index[32];
         snprintf(index, sizeof index, "element %lld of", (long long)places[i]);
         set_element(memory, dtype, places[i], 0xff);
         set_element(memory, dtype, count - 1, 0xff);
-        assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count),
-                         GPUBENCH_MISMATCH);
-        assert_non_null(strstr(v.live.reason, index));
+        gpubench *bench = bench_of(backend);
+        assert_int_equal(suite_check_written(bench, memory, dtype, count), GPUBENCH_MISMATCH);
+        assert_non_null(strstr(bench->current->reason, index));
         set_element(memory, dtype, places[i], 0x11);
         set_element(memory, dtype, count - 1, 0x11);
     }
-    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    assert_int_equal(suite_check_written(bench_of(backend), memory, dtype, count), 0);
     set_element(memory, dtype, count, 0xff); /* behind the end */
-    assert_int_equal(suite_check_written(bench_of(&v, backend), memory, dtype, count), 0);
+    assert_int_equal(suite_check_written(bench_of(backend), memory, dtype, count), 0);
     set_element(memory, dtype, count, 0x11);
 }
 
@@ -153,10 +153,9 @@ static void check_fetch(const uint16_t *memory, int64_t first, int64_t count,
                         const gpb_backend *backend)
 {
     float *values = fresh((size_t)(count + 1) * sizeof *values);
-    verifying v;
     int wrong = 0;
     assert_int_equal(
-        suite_fetch(bench_of(&v, backend), memory, KERNEL_BF16, first, count, values), 0);
+        suite_fetch(bench_of(backend), memory, KERNEL_BF16, first, count, values), 0);
     for (int64_t i = 0; i < count; i++)
         wrong += values[i] != kernel_bf16_to_f32(memory[first + i]);
     assert_int_equal(wrong, 0);
@@ -180,18 +179,16 @@ static void test_fetching(void **state)
 static void test_a_copy_that_fails(void **state)
 {
     float value = 1;
-    verifying v;
     (void)state;
-    assert_int_equal(suite_fetch(bench_of(&v, &broken), &value, KERNEL_F32, 0, 1, &value), 700);
-    assert_int_equal(suite_check_written(bench_of(&v, &broken), &value, KERNEL_F32, 1), 700);
+    assert_int_equal(suite_fetch(bench_of(&broken), &value, KERNEL_F32, 0, 1, &value), 700);
+    assert_int_equal(suite_check_written(bench_of(&broken), &value, KERNEL_F32, 1), 700);
 }
 
 static void test_bytes_show_nothing(void **state)
 {
     unsigned char bytes[4] = {0};
-    verifying v;
     (void)state;
-    assert_int_equal(suite_check_written(bench_of(&v, &gpb_host_backend), bytes, KERNEL_U8, 4),
+    assert_int_equal(suite_check_written(bench_of(&gpb_host_backend), bytes, KERNEL_U8, 4),
                      GPUBENCH_FAILED);
 }
 
@@ -200,9 +197,8 @@ static void test_bytes_show_nothing(void **state)
 static int check_one(float out, double reference, kernel_dtype dtype)
 {
     suite_error error = {0, 0};
-    verifying v;
     suite_compare(&error, &out, &reference, 1);
-    return suite_check(bench_of(&v, &gpb_host_backend), &error, dtype, 1);
+    return suite_check(bench_of(&gpb_host_backend), &error, dtype, 1);
 }
 
 /* What is no number, anywhere, is a mismatch; so is anything where 0 belongs. */
@@ -234,12 +230,11 @@ static void test_one_nan_among_many(void **state)
     (void)state;
     for (int at = 0; at < MANY; at += 511) {
         suite_error error = {0, 0};
-        verifying v;
         for (int i = 0; i < MANY; i++)
             reference[i] = out[i] = 1e4f;
         out[at] = NAN;
         suite_compare_weighted(&error, out, reference, MANY, 1e-3);
-        assert_int_equal(suite_check(bench_of(&v, &gpb_host_backend), &error, KERNEL_F32, 1),
+        assert_int_equal(suite_check(bench_of(&gpb_host_backend), &error, KERNEL_F32, 1),
                          GPUBENCH_MISMATCH);
     }
 }
