@@ -79,7 +79,7 @@ $(FAULTS)/cuda_calls.o: tests/faults/cuda_calls.c $(wildcard tests/fake_cuda/*.h
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -Itests/fake_cuda -c $< -o $@
 
 $(FAULTS)/trace_program: tests/faults/trace_program.c tests/faults/fault.c $(FAULTS)/cuda_calls.o $(CUPTI_TEST) \
-  $(FAKE_CUDA_SOURCES:tests/%.c=$(FAULTS)/%.o) $(FAKE_NVML) gpubench.h gpubench_trace.h
+  tests/faults/describe.h tests/fake_cupti/device.h $(FAKE_CUDA_SOURCES:tests/%.c=$(FAULTS)/%.o) $(FAKE_NVML) gpubench.h gpubench_trace.h
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include -rdynamic -o $@ \
 	  $(filter tests/faults/%.c $(FAULTS)/%.o,$^) $$(tests/faults/wrapped.sh tests/faults/cuda_calls.c) \
 	  -Wl,--no-as-needed $(FAKE_NVML) -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..' -lpthread -ldl -lm

@@ -145,7 +145,7 @@ CUPTI_TEST := $(if $(wildcard $(TOOLKIT)/include/cupti.h),$(TESTS)/test_trace_cu
 FAKE_CUPTI = $(TESTS)/cupti/lib64/libcupti.so.$(shell sed -n \
                's/^.define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(TOOLKIT)/include/cuda_runtime_api.h)
 
-$(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c tests/fake_cupti/cupti.c gpubench_trace.h gpubench.h
+$(TESTS)/test_trace_cupti: tests/header/test_trace_cupti.c $(wildcard tests/fake_cupti/*) gpubench_trace.h gpubench.h
 	@mkdir -p $(dir $(FAKE_CUPTI))
 	$(CC) $(TEST_CFLAGS) -isystem $(TOOLKIT)/include -fPIC -shared -o $(FAKE_CUPTI) tests/fake_cupti/cupti.c
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -DGPUBENCH_CUDA=1 -D_XOPEN_SOURCE=700 -isystem $(TOOLKIT)/include \

@@ -11,3 +11,11 @@
 #include "../gpubench.h"
 
 #include "../gpubench_trace.h"
+
+#include "peaks.h"
+
+void *suite_host_memory(size_t bytes)
+{
+    void *memory;
+    return gpb_host_allocate(bytes, GPUBENCH_PAGEABLE, &memory) == 0 ? memory : NULL;
+}

@@ -3,13 +3,11 @@
  * them as rows.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* clock_gettime, madvise */
+#define _GNU_SOURCE /* clock_gettime */
 #endif
 #include "peaks.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "../kernels/ceilings/ceilings.h"
@@ -67,28 +65,13 @@ static double best_tflop_per_s(float *memory)
     return (double)ceilings_gemm_flops(PEAK_SIDE, PEAK_SIDE, PEAK_SIDE) / seconds * 1e-12;
 }
 
-/* Of large pages where the system has them, as the rows' memory is. NULL: there is none. */
-static uint32_t *take_memory(size_t bytes)
-{
-    enum { LARGE_PAGE = 2 << 20 };
-    void *memory = NULL;
-    if (posix_memalign(&memory, LARGE_PAGE, bytes) != 0)
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    (void)madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-    /* With zeros compilers make one call of both, and the system of all one page. */
-    memset(memory, 0x3c, bytes);
-    return memory;
-}
-
 /* Once in a process, however many suites it opens: a host's ceilings stay what they are. */
 static int measure_peaks(void *context, gpubench *bench)
 {
     static double gb_per_s, tflop_per_s;
     (void)context;
     if (gb_per_s == 0) {
-        uint32_t *memory = take_memory(2 * (size_t)PEAK_WORDS * sizeof *memory);
+        uint32_t *memory = suite_host_memory(2 * (size_t)PEAK_WORDS * sizeof *memory);
         if (!memory)
             return 0; /* the column stays empty */
         gb_per_s = best_gb_per_s(memory);

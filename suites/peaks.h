@@ -11,4 +11,8 @@
  * nothing: the device says what it can do. */
 void suite_measure_peaks(gpubench *bench);
 
+/* Memory of the pages that the rows' has, each of which was written to, for free(); without a
+ * case whose it would be. NULL: there is none. */
+void *suite_host_memory(size_t bytes);
+
 #endif

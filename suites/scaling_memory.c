@@ -312,7 +312,7 @@ int train_prepare(train_rank *r)
 
 void train_free(train_rank *r)
 {
-    void *memories[] = {r->memory, r->own, r->workspace};
+    void **memories[] = {&r->memory, &r->own, &r->workspace};
     drop_tool(&r->whole.tool);
     drop_tool(&r->backward.tool);
     drop_tool(&r->clip);
@@ -320,8 +320,11 @@ void train_free(train_rank *r)
     for (int i = 0; i < TRAIN_PARTS; i++) drop_tool(&r->clip_part[i]);
     free(r->whole.ready);
     free(r->backward.ready);
-    for (size_t i = 0; i < sizeof memories / sizeof *memories; i++)
-        if (memories[i]) r->library->release(r->library_state, r->rank, memories[i]);
+    r->whole.ready = r->backward.ready = NULL;
+    for (size_t i = 0; i < sizeof memories / sizeof *memories; i++) {
+        if (*memories[i]) r->library->release(r->library_state, r->rank, *memories[i]);
+        *memories[i] = NULL;
+    }
 }
 
 /* ---- what it starts from ------------------------------------------------------------------ */

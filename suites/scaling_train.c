@@ -78,10 +78,13 @@ static int run(train_rank *r, kernel_stream stream)
 
 /* ---- orders ------------------------------------------------------------------------------ */
 
+/* What a rank's thread did not get to, because its GPU is lost or it could not be started, is
+ * the host's to give back. */
 static void drop_set(train_set *set)
 {
     ranks_answer ignored = {.code = 0};
     train_each(set, release, &ignored);
+    for (int i = 0; i < set->here->ranks.count; i++) train_free(&set->ranks[i]);
     free(set->ranks);
     *set = (train_set){.users = 0};
 }

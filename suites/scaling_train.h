@@ -109,7 +109,8 @@ typedef struct train_set {
     train_rank *ranks;
 } train_set;
 
-/* Memory, tools and inputs of a rank, by its thread; and what it took. */
+/* Memory, tools and inputs of a rank, by its thread. Giving back what it took may be
+ * done twice. */
 int train_prepare(train_rank *r);
 void train_free(train_rank *r);
 

@@ -40,14 +40,15 @@ __device__ __forceinline__ int rows_left(int64_t tokens, int64_t first, int limi
     return static_cast<int>(min(tokens - first, int64_t(limit)));
 }
 
-/* dq's sums of 16 rows from `row` (a multiple of 16) of a head, and of them the
- * 8 columns of `group`: 128 floats, four of each lane in turn. */
+/* dq's sums of 16 rows from `row` (a multiple of 16) of a head, and of them the 8 columns
+ * of `group`: 128 floats, four of each lane in turn, two columns of its row and two of the
+ * eighth behind that. */
 template <int D>
 __device__ __forceinline__ float *dq_sums_of(const backward_arguments &a, unsigned head,
-                                             int64_t row, int group)
+                                             int64_t row, int group, int lane)
 {
     int64_t tile = (head * a.padded_tokens + row) / 16;
-    return a.dq_sums + (tile * (D / 8) + group) * 128 + threadIdx.x % 32 * 4;
+    return a.dq_sums + (tile * (D / 8) + group) * 128 + lane * 4;
 }
 
 /* ---- rows -------------------------------------------------------------- */
@@ -89,22 +90,24 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 {
     ptx_let_kernel_behind_start();
     int lane = threadIdx.x % ROW_LANES;
-    int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.x / ROW_LANES;
-    int64_t head = index / a.padded_tokens, token = index % a.padded_tokens;
-    int64_t row = a.out_pitches.to_head(static_cast<unsigned>(head)) + token * a.out_pitches.token;
+    unsigned blocks = static_cast<unsigned>(a.padded_tokens / ROWS_PER_BLOCK); /* of a head */
+    unsigned head = blockIdx.x / blocks, in_block = threadIdx.x / ROW_LANES;
+    int64_t index = int64_t(blockIdx.x) * ROWS_PER_BLOCK + in_block;
+    int64_t token = int64_t(blockIdx.x % blocks) * ROWS_PER_BLOCK + in_block;
+    int64_t row = a.out_pitches.to_head(head) + token * a.out_pitches.token;
     bool inside = token < a.tokens;
-    float delta = 0.0f;
-    if (inside)
+    float delta = 0.0f, lse = 0.0f;
+    if (inside) {
+        lse = a.lse[head * a.tokens + token];
 #pragma unroll
         for (int chunk = lane; chunk < D / 8; chunk += ROW_LANES)
             delta += dot_chunk<T>(operand_at(a.out, row + chunk * 16),
                                   operand_at(a.dout, row + chunk * 16));
+    }
 #pragma unroll
     for (int other = ROW_LANES / 2; other > 0; other /= 2)
         delta += __shfl_xor_sync(0xffffffffu, delta, other);
-    if (lane == 0)
-        store_numbers(a, index,
-                      {inside ? -a.lse[head * a.tokens + token] * ATTENTION_LOG2_E : 0.0f, delta});
+    if (lane == 0) store_numbers(a, index, {-lse * ATTENTION_LOG2_E, delta});
     if (a.dq_sums)
 #pragma unroll
         for (int column = lane * 4; column < D; column += ROW_LANES * 4)
@@ -114,36 +117,48 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 
 /* ---- dq from its sums --------------------------------------------------- */
 
-constexpr int ROUND_THREADS = 256;
-constexpr int ROUND_ROWS = ROUND_THREADS / 32 * 16;
+constexpr int ROUND_ROWS = 32;
 static_assert(BACKWARD_PADDING % ROUND_ROWS == 0 && BACKWARD_PADDING % ROWS_PER_BLOCK == 0,
               "no block's rest");
 
-/* A warp for 16 rows, the padding among them. */
+template <int D> constexpr int round_threads = ROUND_ROWS / 16 * D;
+
+/* Eight columns of a row, from the sums of four lanes and `half` of each. */
+template <typename T>
+__device__ __forceinline__ uint4 round_row(const float4 (&sums)[4], int half, float scale)
+{
+    uint32_t pairs[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        pairs[i] = half == 0 ? ptx_pack(scale * sums[i].x, scale * sums[i].y, T())
+                             : ptx_pack(scale * sums[i].z, scale * sums[i].w, T());
+    return {pairs[0], pairs[1], pairs[2], pairs[3]};
+}
+
+/* D threads for 16 rows, the padding among them; of each thread eight columns of two rows:
+ * it reads 64 bytes that lie together, and neighbours write to one row, 16 bytes each. */
 template <typename T, int D>
-__global__ void __launch_bounds__(ROUND_THREADS)
+__global__ void __launch_bounds__(round_threads<D>)
     round_kernel(const __grid_constant__ backward_arguments a)
 {
 #if BUILT_FOR_MMA
     ptx_wait_for_kernel_before();
-    int lane = threadIdx.x % 32;
-    int64_t index = int64_t(blockIdx.x) * ROUND_ROWS + threadIdx.x / 32 * 16;
-    unsigned head = static_cast<unsigned>(index / a.padded_tokens);
-    int64_t token = index % a.padded_tokens;
-    int left = rows_left(a.tokens, token, 16);
-    int64_t pitch = a.qkv_pitches.token;
-    char *target = result_at(a.dq, a.qkv_pitches.to_head(head) + (token + lane / 4) * pitch +
-                                       lane % 4 * 4);
+    unsigned blocks = static_cast<unsigned>(a.padded_tokens / ROUND_ROWS); /* of a head */
+    unsigned head = blockIdx.x / blocks;
+    int64_t first = int64_t(blockIdx.x % blocks) * ROUND_ROWS + threadIdx.x / D * 16;
+    int row = threadIdx.x % D / (D / 8), group = threadIdx.x % (D / 8);
+    int left = rows_left(a.tokens, first, 16);
+    if (row >= left) return;
+    const float *from = dq_sums_of<D>(a, head, first, group, row * 4);
+    float4 sums[4];
 #pragma unroll
-    for (int group = 0; group < D / 8; group++) {
-        float4 sums = *reinterpret_cast<const float4 *>(dq_sums_of<D>(a, head, token, group));
-        if (lane / 4 < left)
-            *reinterpret_cast<uint32_t *>(target + group * 16) =
-                ptx_pack(a.scale * sums.x, a.scale * sums.y, T());
-        if (lane / 4 + 8 < left)
-            *reinterpret_cast<uint32_t *>(target + group * 16 + 8 * pitch) =
-                ptx_pack(a.scale * sums.z, a.scale * sums.w, T());
-    }
+    for (int i = 0; i < 4; i++) sums[i] = reinterpret_cast<const float4 *>(from)[i];
+    int64_t pitch = a.qkv_pitches.token;
+    char *target =
+        result_at(a.dq, a.qkv_pitches.to_head(head) + (first + row) * pitch + group * 16);
+    *reinterpret_cast<uint4 *>(target) = round_row<T>(sums, 0, a.scale);
+    if (row + 8 < left)
+        *reinterpret_cast<uint4 *>(target + 8 * pitch) = round_row<T>(sums, 1, a.scale);
 #endif
 }
 
@@ -173,7 +188,7 @@ template <typename T, int D>
 int backward_launch_round(const backward_arguments &a, int64_t heads, kernel_stream stream)
 {
     return backward_launch(round_kernel<T, D>, heads * (a.padded_tokens / ROUND_ROWS),
-                           ROUND_THREADS, 0, a, stream);
+                           round_threads<D>, 0, a, stream);
 }
 
 inline int64_t backward_padded(int64_t tokens)

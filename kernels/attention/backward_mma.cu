@@ -226,8 +226,9 @@ __device__ __forceinline__ void add_dq(shared_tiles<D> &tiles, const arguments &
 #pragma unroll
         for (int n = 0; n < GROUPS; n++)
             if (D == division<D>::COLUMNS || group + n < D / 8)
-                ptx_add_to_global(
-                    dq_sums_of<D>(a, head, first_query + query + m * 16, group + n), dq[m][n]);
+                ptx_add_to_global(dq_sums_of<D>(a, head, first_query + query + m * 16, group + n,
+                                                threadIdx.x % 32),
+                                  dq[m][n]);
 }
 
 /* The warp's rows of an accumulator, times factor, to rows `pitch` bytes apart

@@ -515,7 +515,7 @@ struct consumer {
         bool is_halved_by_rows = D == 64;
         int row = at.first_query + (is_halved_by_rows ? group * GROUP_ROWS : 0);
         dq_sums = dq_sums_of<D>(a, at.index, row + warp_of_group() * 16,
-                                is_halved_by_rows ? 0 : group * 8);
+                                is_halved_by_rows ? 0 : group * 8, threadIdx.x % 32);
         add_tiles();
         bool is_complete = CAUSAL || complete_sums(block);
         wait_for_both_groups(); /* every warp has used K and V */
@@ -684,8 +684,8 @@ int launch_dim(const attention_backward_args &args, const arguments &a, unsigned
     if (code != KERNEL_OK) return code;
     int64_t blocks = a.all_heads * (a.padded_tokens / ROUND_ROWS);
     if (!attention_fits_grid(blocks)) return KERNEL_ERROR_ARGUMENT;
-    return launch_early(round_kernel<T, D>, dim3(static_cast<unsigned>(blocks)), ROUND_THREADS, 0,
-                        stream, static_cast<const backward_arguments &>(a));
+    return launch_early(round_kernel<T, D>, dim3(static_cast<unsigned>(blocks)), round_threads<D>,
+                        0, stream, static_cast<const backward_arguments &>(a));
 }
 
 template <typename T>

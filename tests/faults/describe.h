@@ -3,7 +3,7 @@
 #ifndef GPUBENCH_TESTS_DESCRIBE_H
 #define GPUBENCH_TESTS_DESCRIBE_H
 
-#include <cuda_runtime_api.h>
+#include "../fake_cupti/device.h"
 
 #include <string.h>
 
@@ -14,16 +14,8 @@ static cudaError_t describe(struct cudaDeviceProp *properties, int device)
     memset((char *)properties + sizeof properties->name + sizeof properties->uuid, 0,
            sizeof *properties - sizeof properties->name - sizeof properties->uuid);
     properties->totalGlobalMem = (size_t)1 << 30;
-    properties->major = 9;
-    properties->multiProcessorCount = 132;
     properties->l2CacheSize = 1 << 20;
-    properties->maxThreadsPerBlock = 1024;
-    properties->maxThreadsPerMultiProcessor = 2048;
-    properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
-    properties->warpSize = 32;
-    properties->sharedMemPerBlock = 49152;
-    properties->sharedMemPerMultiprocessor = 233472;
-    properties->sharedMemPerBlockOptin = 232448;
+    be_of_9_0(properties);
     return code;
 }
 

@@ -7,6 +7,8 @@
 #define GPUBENCH_IMPLEMENTATION
 #include "../../gpubench.h"
 
+#include <vector>
+
 enum phase { NOWHERE, SETUP, RESET, FIRST_RUN, LATER_RUN, VERIFY, TEARDOWN, PHASES };
 enum fault { NOTHING, STARVED, LOST, ENDLESS };
 
@@ -115,17 +117,37 @@ static void queue(gpubench *bench, work *w, const char *name)
     gpubench_measure(bench, &one);
 }
 
-/* Holds all of the device's memory but for some, until standard input ends. */
+/* In pieces, because the last of the memory is not to be had in one. */
+static void hold_all_but(size_t left, std::vector<void *> *pieces)
+{
+    size_t available, total;
+    for (size_t piece = size_t(1) << 40; piece >= size_t(1) << 20;) {
+        void *held = nullptr;
+        if (cudaMemGetInfo(&available, &total) == cudaSuccess && available >= left + piece &&
+            cudaMalloc(&held, piece) == cudaSuccess)
+            pieces->push_back(held);
+        else
+            piece /= 2;
+    }
+    (void)cudaGetLastError();
+}
+
+/* Holds all of the device's memory but for some. Says how much is free then, and again at each
+ * line of standard input, until it ends. */
 static int hold(const char *left_mib)
 {
-    size_t left = strtoull(left_mib, nullptr, 10) << 20, available, total;
-    void *held = nullptr;
-    if (cudaMemGetInfo(&available, &total) != cudaSuccess) return 2;
-    if (available > left && cudaMalloc(&held, available - left) != cudaSuccess) return 2;
-    puts("held");
-    fflush(stdout);
-    while (getchar() != EOF) {}
-    return cudaFree(held) != cudaSuccess;
+    std::vector<void *> pieces;
+    size_t available, total;
+    hold_all_but(strtoull(left_mib, nullptr, 10) << 20, &pieces);
+    do {
+        if (cudaMemGetInfo(&available, &total) != cudaSuccess) return 2;
+        printf("%zu\n", available >> 20);
+        fflush(stdout);
+        while (getchar() != '\n' && !feof(stdin)) {}
+    } while (!feof(stdin));
+    int code = 0;
+    for (void *piece : pieces) code |= cudaFree(piece) != cudaSuccess;
+    return code;
 }
 
 int main(int argc, char **argv)

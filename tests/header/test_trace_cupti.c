@@ -14,6 +14,7 @@
 
 #define GPUBENCH_TRACE_IMPLEMENTATION
 #include "gpubench_trace.h"
+#include "fake_cupti/device.h"
 
 const int gpubench_implementation_lacks_GPUBENCH_CUDA = 0;
 
@@ -112,16 +113,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     (void)device;
     memset(properties, 0, sizeof *properties);
-    properties->major = 9;
-    properties->multiProcessorCount = 132;
-    properties->maxThreadsPerBlock = 1024;
-    properties->maxThreadsPerMultiProcessor = 2048;
-    properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
-    properties->warpSize = 32;
-    properties->sharedMemPerBlock = 49152;
-    properties->sharedMemPerMultiprocessor = 233472;
-    properties->sharedMemPerBlockOptin = 232448;
-    properties->reservedSharedMemPerBlock = 1024;
+    be_of_9_0(properties);
     return cudaSuccess;
 }
 
