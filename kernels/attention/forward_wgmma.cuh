@@ -42,7 +42,7 @@ struct unturned_tiles {
 
 template <typename P>
 struct unturned_tiles<P, true> {
-    char v[STAGES][P::TILE_BYTES];
+    alignas(ALIGNMENT) char v[STAGES][P::TILE_BYTES];
     uint64_t v_full[STAGES], v_empty[STAGES];
 };
 
@@ -51,9 +51,9 @@ struct shared_memory {
     char q[P::GROUPS][P::ROWS_BYTES]; /* each group's rows become its rows of the output */
     char k[STAGES][P::TILE_BYTES];
     char v[STAGES][P::TILE_BYTES];
-    unturned_tiles<P> unturned;
     uint64_t q_full, q_empty;
     uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    unturned_tiles<P> unturned;
 };
 
 /* Blocks of rows are taken section by section: the heads of a section have

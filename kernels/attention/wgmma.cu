@@ -265,7 +265,7 @@ struct consumer {
     }
 
     /* Where all registers are used, what is made of it is made when it is needed. */
-    __device__ __forceinline__ int thread() const
+    __device__ __forceinline__ unsigned thread() const
     {
         return P::TURNS ? ptx_opaque(threadIdx.x) : threadIdx.x;
     }
@@ -366,19 +366,18 @@ struct consumer {
     /* Of a row that tile_row is in the group's part, swizzled. */
     __device__ __forceinline__ void stage_row(int half, float inverse, int tile_row)
     {
-        char *target = s.q[group] + tile_row * HALF_BYTES;
         int c = thread() % 4;
+        char *target = s.q[group] + tile_row * HALF_BYTES + (P::TURNS ? c % 2 * 8 : c * 4);
 #pragma unroll
         for (int n = 0; n < D / 8; n += P::TURNS ? 2 : 1) {
             const float *columns = rows.out + n * 4 + half * 2;
             char *part = target + n / 8 * (GROUP_ROWS * HALF_BYTES);
             if constexpr (P::TURNS) /* columns 4c to 4c + 3 of 16 */
-                *reinterpret_cast<uint2 *>(part + (((n % 8 + c / 2) ^ tile_row % 8) << 4) +
-                                           c % 2 * 8) =
+                *reinterpret_cast<uint2 *>(part + (((n % 8 + c / 2) ^ tile_row % 8) << 4)) =
                     make_uint2(ptx_pack(columns[0] * inverse, columns[4] * inverse, out_element()),
                                ptx_pack(columns[1] * inverse, columns[5] * inverse, out_element()));
             else /* columns 2c and 2c + 1 of 8 */
-                *reinterpret_cast<uint32_t *>(part + ((n % 8 ^ tile_row % 8) << 4) + c * 4) =
+                *reinterpret_cast<uint32_t *>(part + ((n % 8 ^ tile_row % 8) << 4)) =
                     ptx_pack(columns[0] * inverse, columns[1] * inverse, out_element());
         }
     }
