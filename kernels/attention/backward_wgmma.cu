@@ -49,12 +49,21 @@
  *   that read the same queries at the same time are worth more.
  * - The next scores issued while dk's product runs: the compiler finds no registers, and
  *   serializes (C7512).
- * From the fourth on all together, cold rows in turn with the code of before on another
- * H200 (two rounds of a process each; at 8192 tokens one): 0.91 of the time at 1024 tokens
- * (d=128, full and causal, 1980 MHz), 0.87 at 8192 (full, 1785 MHz both). Beside cuDNN 9.19
- * in the same sitting: 1.07 at 1024 tokens full and 1.13 causal, 0.99 at 8192 causal, all at
- * 1980 MHz; at 8192 full 0.99, with cuDNN at 1920 MHz and this at 1785, which is no verdict.
- * What is behind at 1024 tokens is not known yet.
+ * - Half of dq added before the next scores are issued, half while they are computed: as
+ *   samples show warps waiting for those additions, 3 %. It is 4 and 3 % (d=64 at 8192
+ *   tokens, causal and full), 1 % (d=128, at the same clocks), 0.5 to 1 % at 1024 tokens.
+ * - Exponentials and gradients by halves of a tile, so that dv and dk begin earlier: 2.5 %
+ *   slower; with dq's halves as fast as these alone, and gone, as is all of dq behind the
+ *   scores (5 % slower) and dp that begins with less delta (2 % slower).
+ * - dq rounded from its sums by threads that write 16 bytes of a row, not 4: the last kernel
+ *   took 166 us of the 812 at 16 heads of 16 sequences of 1024 tokens (d=128) where its
+ *   bytes need 45. It is 47, and the one before the products, which moves as much, 66.
+ *
+ * Beside cuDNN 9.19, cold rows in turn on one H200 (at 1024 tokens as above): causal 0.90,
+ * both at 1980 MHz, where it was 1.13 before dq was rounded so; full 0.97, with cuDNN at 1980
+ * MHz and this at 1785, which is no verdict. By the hardware's counters cuDNN's three kernels
+ * take 68, 641 and 55 us there, at 1.74 GHz, these 66, 582 and 47. At 8192 tokens, causal, this
+ * one is 1.03 of cuDNN's time, at 1770 MHz where cuDNN keeps 1980: what is left is energy.
  *
  * Bound by the tensor cores, and nearly as much by the shared memory that feeds
  * them: three of the five products read both operands from it in tiles of 64 by
