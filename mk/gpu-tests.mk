@@ -18,15 +18,16 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $@.d -o $@ $< $(GPU_TEST_LIBRARIES) -ldl -lpthread
 
-# In C, as what it shares with the host's tests is.
-$(BUILD)/tests/train.o: tests/gpu/train.c $(BUILD)/flags
+# In C, as what they share with the host's tests and with the suites is.
+GPU_C_TESTS := train ones
+$(GPU_C_TESTS:%=$(BUILD)/tests/%.o): $(BUILD)/tests/%.o: tests/gpu/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/tests/train: $(BUILD)/tests/train.o $(BUILD)/libkernels.a
+$(GPU_C_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libkernels.a
 	$(LINK)
 
-gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%) $(BUILD)/tests/train   ## build what test-gpu and planted.sh run
+gpu-tests: all planted $(GPU_TESTS:%=$(BUILD)/tests/%) $(GPU_C_TESTS:%=$(BUILD)/tests/%)   ## build what test-gpu and planted.sh run
 
 test-gpu: gpu-tests   ## what only a GPU can test
 	tests/run.sh "tests/gpu/run.sh $(BUILD)" "tests/gpu/faults.sh $(BUILD)"

@@ -34,7 +34,9 @@ uint64_t attention_forward_flops(const attention_shape *shape)
 
 uint64_t attention_forward_bytes(const attention_shape *shape, kernel_dtype dtype)
 {
-    return saturating_product(element_count(shape), 4 * kernel_dtype_bytes(dtype));
+    return saturating_product(element_count(shape),
+                              3 * kernel_dtype_bytes(dtype) +
+                                  kernel_dtype_bytes(kernel_result_dtype(dtype)));
 }
 
 /* ---- strides ------------------------------------------------------------ */
@@ -125,11 +127,13 @@ typedef struct head {
 static head head_at(const attention_forward_args *a, int64_t index)
 {
     const attention_shape *s = &a->shape;
-    size_t offset = (size_t)(index * s->tokens * s->head_dim) * kernel_dtype_bytes(a->dtype);
+    size_t elements = (size_t)(index * s->tokens * s->head_dim);
+    size_t offset = elements * kernel_dtype_bytes(a->dtype);
     return (head){.q = (const char *)a->q + offset,
                   .k = (const char *)a->k + offset,
                   .v = (const char *)a->v + offset,
-                  .out = (char *)a->out + offset,
+                  .out = (char *)a->out +
+                         elements * kernel_dtype_bytes(kernel_result_dtype(a->dtype)),
                   .lse = a->lse ? a->lse + index * s->tokens : NULL,
                   .mask = a->mask,
                   .shape = s,
@@ -148,8 +152,9 @@ static void load_rows(const head *h, const void *src, int64_t begin, int64_t cou
 static void store_rows(const head *h, const float *src, int64_t begin, int64_t count)
 {
     int64_t d = h->shape->head_dim;
-    size_t offset = (size_t)(begin * d) * kernel_dtype_bytes(h->dtype);
-    kernel_from_f32(src, h->dtype, count * d, (char *)h->out + offset);
+    kernel_dtype result = kernel_result_dtype(h->dtype);
+    size_t offset = (size_t)(begin * d) * kernel_dtype_bytes(result);
+    kernel_from_f32(src, result, count * d, (char *)h->out + offset);
 }
 
 typedef void head_function(const head *h, float *workspace);
@@ -157,7 +162,7 @@ typedef void head_function(const head *h, float *workspace);
 static int run_heads(const attention_forward_args *a, void *workspace, head_function *run_head)
 {
     if (!is_valid(&a->shape) || attention_forward_is_strided(a)) return KERNEL_ERROR_ARGUMENT;
-    if (!element_takes(a->dtype)) return KERNEL_ERROR_ARGUMENT;
+    if (!element_takes(a->dtype) && a->dtype != KERNEL_E4M3) return KERNEL_ERROR_ARGUMENT;
     for (int64_t i = 0; i < a->shape.batch * a->shape.heads; i++) {
         head h = head_at(a, i);
         run_head(&h, workspace);
@@ -390,12 +395,12 @@ static int run_tiled(const void *args, void *workspace, void *state, kernel_stre
 /* ---- table ------------------------------------------------------------- */
 
 static const kernel_variant forward_rows[] = {
-    {.name = "naive", .note = "score matrix of a head in memory, expf", .dtypes = ELEMENT_DTYPES,
-     .deterministic = 1, .unsupported = attention_forward_is_strided,
-     .workspace_bytes = naive_workspace, .run = run_naive},
-    {.name = "tiled", .note = "online softmax over 64 x 64 tiles", .dtypes = ELEMENT_DTYPES,
-     .deterministic = 1, .unsupported = attention_forward_is_special,
-     .workspace_bytes = tiled_workspace, .run = run_tiled},
+    {.name = "naive", .note = "score matrix of a head in memory, expf",
+     .dtypes = ELEMENT_DTYPES | KERNEL_DTYPE_BIT(KERNEL_E4M3), .deterministic = 1,
+     .unsupported = attention_forward_is_strided, .workspace_bytes = naive_workspace, .run = run_naive},
+    {.name = "tiled", .note = "online softmax over 64 x 64 tiles",
+     .dtypes = ELEMENT_DTYPES | KERNEL_DTYPE_BIT(KERNEL_E4M3), .deterministic = 1,
+     .unsupported = attention_forward_is_special, .workspace_bytes = tiled_workspace, .run = run_tiled},
     {.name = "simd", .note = "the same with this processor's vectors, keys packed once",
      .dtypes = ELEMENT_DTYPES, .deterministic = 1, .unsupported = attention_forward_is_special,
      .workspace_bytes = attention_simd_workspace, .run = attention_run_simd,

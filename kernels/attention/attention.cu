@@ -41,9 +41,9 @@ static const kernel_variant forward_rows[] = {
      .unsupported = attention_short_unsupported, .run = attention_short_run},
     {.name = "wgmma",
      .note = "online softmax overlapped with warpgroup products (wgmma), loads by TMA",
-     .dtypes = HALVES, .min_compute_capability = 90, .deterministic = 1,
-     .unsupported = attention_wgmma_unsupported, .prepare = attention_wgmma_prepare,
-     .release = attention_wgmma_release, .run = attention_wgmma_run},
+     .dtypes = HALVES | KERNEL_DTYPE_BIT(KERNEL_E4M3), .min_compute_capability = 90,
+     .deterministic = 1, .unsupported = attention_wgmma_unsupported,
+     .prepare = attention_wgmma_prepare, .release = attention_wgmma_release, .run = attention_wgmma_run},
 };
 
 extern "C" const kernel_table attention_forward_cuda = {forward_rows,

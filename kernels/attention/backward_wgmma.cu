@@ -49,12 +49,21 @@
  *   that read the same queries at the same time are worth more.
  * - The next scores issued while dk's product runs: the compiler finds no registers, and
  *   serializes (C7512).
- * From the fourth on all together, cold rows in turn with the code of before on another
- * H200 (two rounds of a process each; at 8192 tokens one): 0.91 of the time at 1024 tokens
- * (d=128, full and causal, 1980 MHz), 0.87 at 8192 (full, 1785 MHz both). Beside cuDNN 9.19
- * in the same sitting: 1.07 at 1024 tokens full and 1.13 causal, 0.99 at 8192 causal, all at
- * 1980 MHz; at 8192 full 0.99, with cuDNN at 1920 MHz and this at 1785, which is no verdict.
- * What is behind at 1024 tokens is not known yet.
+ * - Half of dq added before the next scores are issued, half while they are computed: as
+ *   samples show warps waiting for those additions, 3 %. It is 4 and 3 % (d=64 at 8192
+ *   tokens, causal and full), 1 % (d=128, at the same clocks), 0.5 to 1 % at 1024 tokens.
+ * - Exponentials and gradients by halves of a tile, so that dv and dk begin earlier: 2.5 %
+ *   slower; with dq's halves as fast as these alone, and gone, as is all of dq behind the
+ *   scores (5 % slower) and dp that begins with less delta (2 % slower).
+ * - dq rounded from its sums by threads that write 16 bytes of a row, not 4: the last kernel
+ *   took 166 us of the 812 at 16 heads of 16 sequences of 1024 tokens (d=128) where its
+ *   bytes need 45. It is 47, and the one before the products, which moves as much, 66.
+ *
+ * Beside cuDNN 9.19, cold rows in turn on one H200 (at 1024 tokens as above): causal 0.90,
+ * both at 1980 MHz, where it was 1.13 before dq was rounded so; full 0.97, with cuDNN at 1980
+ * MHz and this at 1785, which is no verdict. By the hardware's counters cuDNN's three kernels
+ * take 68, 641 and 55 us there, at 1.74 GHz, these 66, 582 and 47. At 8192 tokens, causal, this
+ * one is 1.03 of cuDNN's time, at 1770 MHz where cuDNN keeps 1980: what is left is energy.
  *
  * Bound by the tensor cores, and nearly as much by the shared memory that feeds
  * them: three of the five products read both operands from it in tiles of 64 by
@@ -378,15 +387,14 @@ struct consumer {
         ptx_wgmma_commit();
     }
 
-    /* Of the second half of 80 columns only the first 16 exist. */
-    __device__ __forceinline__ void add_dq(const float (&dq)[32])
+    /* Half of it. Of the second half of 80 columns only the first 16 exist. */
+    __device__ __forceinline__ void add_dq(int half, const float (&dq)[32])
     {
 #pragma unroll
-        for (int n = 0; n < 8; n++)
+        for (int n = half * 4; n < half * 4 + 4; n++)
             if (D % 64 == 0 || group == 0 || n < D % 64 / 8)
                 ptx_add_to_global(dq_sums + n * 128,
                                   {dq[n * 4], dq[n * 4 + 1], dq[n * 4 + 2], dq[n * 4 + 3]});
-        dq_sums += QUERIES * D;
     }
 
     /* One tile, whose scores are there; the next one's are when it ends. They are
@@ -409,14 +417,14 @@ struct consumer {
         ptx_registers_fence(dv);
         ptx_registers_fence(dq);
         release(s.dout_empty[now.stage]);
-        add_dq(dq);
+        add_dq(0, dq);
         ptx_wgmma_wait<0>(); /* dk's operand makes room for the scores */
         ptx_registers_fence(dk);
         release(s.q_empty[now.stage]);
-        if (!IS_LAST) {
-            issue_scores(next);
-            wait_for_scores();
-        }
+        if (!IS_LAST) issue_scores(next);
+        add_dq(1, dq);
+        dq_sums += QUERIES * D;
+        if (!IS_LAST) wait_for_scores();
         now = next;
     }
 

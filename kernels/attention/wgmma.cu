@@ -28,110 +28,10 @@
 #include <queue>
 #include <vector>
 
-#include "wgmma.cuh"
+#include "forward_wgmma.cuh"
+#include "wgmma_e4m3.cuh"
 
 namespace {
-
-/* How a block is cut: GROUPS consumers, as many as registers hold. At head_dim
- * 64 that is three, but where rows are few and causal two waste less beyond the
- * diagonal and beyond the last token. More than 128 keys a tile are no faster
- * at head_dim 128. */
-template <int D, int GROUP_COUNT>
-struct plan {
-    static constexpr int GROUPS = GROUP_COUNT;
-    static constexpr int THREADS = (GROUPS + 1) * GROUP_THREADS;
-    static constexpr int ROWS = GROUPS * GROUP_ROWS;
-    static constexpr int KEYS = 128;
-    static constexpr int HALVES = halves_of<D>;
-    static constexpr int ROWS_BYTES = GROUP_ROWS * HALVES * HALF_BYTES;
-    static constexpr int TILE_BYTES = KEYS * HALVES * HALF_BYTES;
-    static constexpr int LOADER_REGISTERS = GROUPS == 2 ? 24 : 32;
-    static constexpr int CONSUMER_REGISTERS = GROUPS == 2 ? 240 : 160;
-};
-
-template <typename P>
-struct shared_memory {
-    char q[P::GROUPS][P::ROWS_BYTES]; /* each group's rows become its rows of the output */
-    char k[STAGES][P::TILE_BYTES];
-    char v[STAGES][P::TILE_BYTES];
-    uint64_t q_full, q_empty;
-    uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
-};
-
-/* Blocks of rows are taken section by section: the heads of a section have
- * their K and V in the L2 cache while all multiprocessors work on them. */
-struct arguments {
-    float *lse;
-    int tokens, heads;
-    unsigned all_heads, section_heads; /* batch * heads; of them in a section */
-    unsigned row_blocks;               /* per head */
-    const unsigned *order;             /* [rounds, gridDim.x]; NULL: one after the other */
-    unsigned rounds;
-    float log2_scale; /* scores times this are exponents of 2 */
-};
-
-struct maps {
-    CUtensorMap q, k, v, out;
-};
-
-struct position {
-    int head, batch, first_row;
-    unsigned index; /* of the head, in the whole batch */
-    int key_tiles, masked_tiles;
-};
-
-/* What the rows from first_row on see. */
-template <typename P, bool CAUSAL>
-__host__ __device__ constexpr int key_tiles(int first_row, int tokens)
-{
-    int keys = CAUSAL && first_row + P::ROWS < tokens ? first_row + P::ROWS : tokens;
-    return (keys + P::KEYS - 1) / P::KEYS;
-}
-
-/* Of causal rows the longest first, so that the short ones fill the end. */
-template <typename P, bool CAUSAL>
-__host__ __device__ __forceinline__ position locate(const arguments &a, unsigned block)
-{
-    head_block place = head_block_of(block, a.all_heads, a.section_heads, a.row_blocks);
-    unsigned row_block = CAUSAL ? a.row_blocks - 1 - place.block : place.block;
-    position at;
-    at.index = place.head;
-    at.batch = static_cast<int>(at.index) / a.heads;
-    at.head = static_cast<int>(at.index) - at.batch * a.heads;
-    at.first_row = static_cast<int>(row_block) * P::ROWS;
-    at.key_tiles = key_tiles<P, CAUSAL>(at.first_row, a.tokens);
-    at.masked_tiles = at.key_tiles - (CAUSAL ? at.first_row : a.tokens) / P::KEYS;
-    return at;
-}
-
-constexpr unsigned NO_BLOCK = ~0u;
-
-/* Which blocks of rows this block does. The order's next entry is read while the
- * present one is worked on; its first row is the blocks' own numbers. */
-struct schedule {
-    const arguments &a;
-    unsigned round, block, upcoming;
-
-    __device__ __forceinline__ explicit schedule(const arguments &arguments)
-        : a(arguments), round(1), block(blockIdx.x), upcoming(entry())
-    {
-    }
-
-    __device__ __forceinline__ unsigned entry() const
-    {
-        unsigned index = round * gridDim.x + blockIdx.x;
-        if (round >= a.rounds) return NO_BLOCK;
-        if (a.order) return a.order[index];
-        return index < a.all_heads * a.row_blocks ? index : NO_BLOCK;
-    }
-
-    __device__ __forceinline__ void advance()
-    {
-        block = upcoming;
-        round++;
-        upcoming = entry();
-    }
-};
 
 /* ---- the loading warp ------------------------------------------------------------ */
 
@@ -139,11 +39,21 @@ template <typename P>
 __device__ __forceinline__ void load_rows(const maps &m, shared_memory<P> &s, const position &at)
 {
     uint32_t full = ptx_shared_address(&s.q_full);
-    ptx_barrier_arrive_expect(full, P::GROUPS * P::ROWS_BYTES);
+    ptx_barrier_arrive_expect(full, P::GROUPS * P::Q_BYTES);
     for (int group = 0; group < P::GROUPS; group++)
         for (int half = 0; half < P::HALVES; half++)
             ptx_load_box(ptx_shared_address(s.q[group]) + half * (GROUP_ROWS * HALF_BYTES), &m.q,
                          full, half * 64, at.first_row + group * GROUP_ROWS, at.head, at.batch);
+}
+
+/* Where V is loaded to. */
+template <typename P>
+__device__ __forceinline__ auto &loaded_v(shared_memory<P> &s)
+{
+    if constexpr (P::TURNS)
+        return s.unturned;
+    else
+        return s;
 }
 
 /* K one tile ahead of V, as the consumers take them. Tiles from the right, so
@@ -159,8 +69,8 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
         for (int index = at.key_tiles; index >= 0; index--) {
             if (index > 0) {
                 ptx_barrier_wait(ptx_shared_address(&s.k_empty[k.stage]), k.parity);
-                load_tile<P::KEYS, D>(m.k, s.k[k.stage], s.k_full[k.stage],
-                                      (index - 1) * P::KEYS, at.head, at.batch);
+                load_tile<P::KEYS, D, P::ELEMENT_BYTES>(m.k, s.k[k.stage], s.k_full[k.stage],
+                                                        (index - 1) * P::KEYS, at.head, at.batch);
                 k.advance();
             }
             if (index == at.key_tiles) {
@@ -168,12 +78,39 @@ __device__ __forceinline__ void load_everything(const arguments &a, const maps &
                 load_rows(m, s, at);
                 q_parity ^= 1;
             } else {
-                ptx_barrier_wait(ptx_shared_address(&s.v_empty[v.stage]), v.parity);
-                load_tile<P::KEYS, D>(m.v, s.v[v.stage], s.v_full[v.stage], index * P::KEYS,
-                                      at.head, at.batch);
+                auto &to = loaded_v(s);
+                ptx_barrier_wait(ptx_shared_address(&to.v_empty[v.stage]), v.parity);
+                load_tile<P::KEYS, D, P::ELEMENT_BYTES>(m.v, to.v[v.stage], to.v_full[v.stage],
+                                                        index * P::KEYS, at.head, at.batch);
                 v.advance();
             }
         }
+    }
+}
+
+/* ---- the warps beside it ----------------------------------------------------------- */
+
+/* Turns every tile of V: what they write the tensor cores read. Nothing where V is read as
+ * it is. */
+template <int D, typename P, bool CAUSAL>
+__device__ __forceinline__ void turn_everything(const arguments &a, shared_memory<P> &s)
+{
+    if constexpr (P::TURNS) {
+        ring loaded = {0, 0}, turned = {0, 1};
+        for (schedule next(a); next.block != NO_BLOCK; next.advance())
+            for (int left = locate<P, CAUSAL>(a, next.block).key_tiles; left > 0; left--) {
+                ptx_barrier_wait(ptx_shared_address(&s.unturned.v_full[loaded.stage]),
+                                 loaded.parity);
+                ptx_barrier_wait(ptx_shared_address(&s.v_empty[turned.stage]), turned.parity);
+                turn_tile<D, P::KEYS>(ptx_shared_address(s.unturned.v[loaded.stage]),
+                                      ptx_shared_address(s.v[turned.stage]));
+                ptx_async_proxy_fence();
+                __syncwarp();
+                release(s.unturned.v_empty[loaded.stage]);
+                release(s.v_full[turned.stage]);
+                loaded.advance();
+                turned.advance();
+            }
     }
 }
 
@@ -237,28 +174,41 @@ __device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int ha
  * the maximum has grown by more than a factor of 2^8, which is rare after the
  * first tile. f16 and f32 hold that without loss, and the division by the sum
  * in the end takes it out again. */
-constexpr float TOLERATED_EXPONENT = 8.0f;
+template <typename T>
+constexpr float tolerated_exponent = 8.0f;
 
+/* What is the reference's probability, as a power of 2: e4m3 has numbers up to 448, and all
+ * its bits down to 2^-6, so that there probabilities lie as high as they can. */
+template <typename T>
+constexpr float reference_exponent = 0.0f;
+
+template <>
+constexpr float tolerated_exponent<__nv_fp8_e4m3> = 2.0f;
+template <>
+constexpr float reference_exponent<__nv_fp8_e4m3> = 6.0f;
+
+template <typename T>
 __device__ __forceinline__ float next_reference(float reference, float largest, float log2_scale)
 {
-    return (largest - reference) * log2_scale <= TOLERATED_EXPONENT ? reference : largest;
+    return (largest - reference) * log2_scale <= tolerated_exponent<T> ? reference : largest;
 }
 
 /* The online softmax step (Milakov and Gimelshein, "Online normalizer
  * calculation for softmax", 2018): scores become probabilities. The reference
  * stays -infinity while every key so far is masked; 0 stands in for it. */
-template <int D, bool MASKED, int COUNT>
+template <typename T, int D, bool MASKED, int COUNT>
 __device__ __forceinline__ void update_softmax(float (&scores)[COUNT], row_state<D> &rows,
                                                float log2_scale)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float largest = quad_max(largest_of(scores, half));
-        float reference = next_reference(rows.reference[half], largest, log2_scale);
+        float reference = next_reference<T>(rows.reference[half], largest, log2_scale);
         float base = MASKED && reference == -INFINITY ? 0.0f : reference * log2_scale;
         rows.rescaling[half] = ptx_exp2(fmaf(rows.reference[half], log2_scale, -base));
         rows.reference[half] = reference;
         float even = 0.0f, odd = 0.0f;
+        base -= reference_exponent<T>;
 #pragma unroll
         for (int n = half * 2; n < COUNT; n += 4) {
             scores[n] = ptx_exp2(fmaf(scores[n], log2_scale, -base));
@@ -278,13 +228,26 @@ __device__ __forceinline__ void rescale_output(row_state<D> &rows)
     for (int i = 0; i < D / 2; i++) rows.out[i] *= rows.rescaling[i / 2 % 2];
 }
 
+/* Of the output, where q, k and v are T. */
+template <typename T>
+struct result {
+    using type = T;
+};
+
+template <>
+struct result<__nv_fp8_e4m3> {
+    using type = __nv_bfloat16;
+};
+
 /* One consumer warpgroup. */
 template <typename T, int D, int GROUPS, bool CAUSAL>
 struct consumer {
-    using P = plan<D, GROUPS>;
+    using P = plan<D, GROUPS, sizeof(T)>;
     /* What two groups at head_dim 64 are 1.9 % faster with, and all others 0.4 to 1.8 %
      * slower, on an H200: more instructions, in another order. */
-    static constexpr bool FROM_ADDRESS = D == 64 && GROUPS == 2;
+    static constexpr bool FROM_ADDRESS = D == 64 && GROUPS == 2 && !P::TURNS;
+    using out_element = typename result<T>::type;
+    static constexpr int STEP = STEP_BYTES / sizeof(T);
     const arguments &a;
     const maps &m;
     shared_memory<P> &s;
@@ -292,12 +255,19 @@ struct consumer {
     ring k, v;
     row_state<D> rows;
     float scores[P::KEYS / 2];
-    uint32_t probabilities[P::KEYS / 16][4];
+    uint32_t probabilities[P::KEYS / STEP][4];
+    float part[P::TURNS ? D / 2 : 1]; /* of a tile alone */
 
     /* This thread's lower row, counted from the block's first. */
     __device__ __forceinline__ int row() const
     {
         return group * GROUP_ROWS + threadIdx.x % GROUP_THREADS / 32 * 16 + threadIdx.x % 32 / 4;
+    }
+
+    /* Where all registers are used, what is made of it is made when it is needed. */
+    __device__ __forceinline__ unsigned thread() const
+    {
+        return P::TURNS ? ptx_opaque(threadIdx.x) : threadIdx.x;
     }
 
     __device__ __forceinline__ uint32_t q_tile() const { return ptx_shared_address(s.q[group]); }
@@ -308,7 +278,35 @@ struct consumer {
         if (MASKED)
             mask_scores<CAUSAL>(scores, at.first_row + row() + 1 - index * P::KEYS,
                                 a.tokens - index * P::KEYS);
-        update_softmax<D, MASKED>(scores, rows, a.log2_scale);
+        update_softmax<T, D, MASKED>(scores, rows, a.log2_scale);
+    }
+
+    __device__ __forceinline__ void round_probabilities()
+    {
+        if constexpr (P::TURNS)
+            round_sums_e4m3(scores, probabilities);
+        else
+            round_sums<T>(scores, probabilities);
+    }
+
+    __device__ __forceinline__ void issue_output()
+    {
+        uint32_t tile = ptx_shared_address(s.v[v.stage]);
+        if constexpr (P::TURNS)
+            issue_product_of_turned<D, P::KEYS>(probabilities, tile, part);
+        else
+            issue_product<T, D, P::KEYS, P::KEYS, FROM_ADDRESS>(probabilities, tile, rows.out);
+    }
+
+    /* What the product has added, or of e4m3 what it adds. */
+    __device__ __forceinline__ void take_output()
+    {
+        ptx_registers_fence(rows.out);
+        if constexpr (P::TURNS) {
+            ptx_registers_fence(part);
+#pragma unroll
+            for (int i = 0; i < D / 2; i++) rows.out[i] += part[i];
+        }
     }
 
     __device__ __forceinline__ void first_tile(const position &at)
@@ -326,7 +324,7 @@ struct consumer {
             mask_and_update<true>(at, at.key_tiles - 1);
         else
             mask_and_update<false>(at, at.key_tiles - 1);
-        round_sums<T>(scores, probabilities);
+        round_probabilities();
     }
 
     /* The scores of tile `index`, and meanwhile the output of the one before. */
@@ -339,8 +337,7 @@ struct consumer {
         issue_product_of_rows<T, D, GROUP_ROWS, P::KEYS, FROM_ADDRESS>(
             q_tile(), ptx_shared_address(s.k[k.stage]), scores);
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
-        issue_product<T, D, P::KEYS, P::KEYS, FROM_ADDRESS>(
-            probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        issue_output();
         pass_turn<P>(group);
         ptx_wgmma_wait<1>();
         ptx_registers_fence(scores);
@@ -348,10 +345,10 @@ struct consumer {
         k.advance();
         mask_and_update<MASKED>(at, index);
         ptx_wgmma_wait<0>();
-        ptx_registers_fence(rows.out);
+        take_output();
         release(s.v_empty[v.stage]);
         v.advance();
-        round_sums<T>(scores, probabilities);
+        round_probabilities();
         rescale_output(rows);
     }
 
@@ -359,33 +356,47 @@ struct consumer {
     {
         ptx_barrier_wait(ptx_shared_address(&s.v_full[v.stage]), v.parity);
         ptx_registers_fence(rows.out);
-        issue_product<T, D, P::KEYS, P::KEYS, FROM_ADDRESS>(
-            probabilities, ptx_shared_address(s.v[v.stage]), rows.out);
+        issue_output();
         ptx_wgmma_wait<0>();
-        ptx_registers_fence(rows.out);
+        take_output();
         release(s.v_empty[v.stage]);
         v.advance();
+    }
+
+    /* Of a row that tile_row is in the group's part, swizzled. */
+    __device__ __forceinline__ void stage_row(int half, float inverse, int tile_row)
+    {
+        int c = thread() % 4;
+        char *target = s.q[group] + tile_row * HALF_BYTES + (P::TURNS ? c % 2 * 8 : c * 4);
+#pragma unroll
+        for (int n = 0; n < D / 8; n += P::TURNS ? 2 : 1) {
+            const float *columns = rows.out + n * 4 + half * 2;
+            char *part = target + n / 8 * (GROUP_ROWS * HALF_BYTES);
+            if constexpr (P::TURNS) /* columns 4c to 4c + 3 of 16 */
+                *reinterpret_cast<uint2 *>(part + (((n % 8 + c / 2) ^ tile_row % 8) << 4)) =
+                    make_uint2(ptx_pack(columns[0] * inverse, columns[4] * inverse, out_element()),
+                               ptx_pack(columns[1] * inverse, columns[5] * inverse, out_element()));
+            else /* columns 2c and 2c + 1 of 8 */
+                *reinterpret_cast<uint32_t *>(part + ((n % 8 ^ tile_row % 8) << 4)) =
+                    ptx_pack(columns[0] * inverse, columns[1] * inverse, out_element());
+        }
     }
 
     /* Divides by the sums, into the group's part of the Q tile, swizzled as the
      * copy engine expects. */
     __device__ __forceinline__ void stage_rows(const position &at)
     {
-        int tile_row = row() - group * GROUP_ROWS, lane = threadIdx.x % 32;
+        int tile_row = thread() % GROUP_THREADS / 32 * 16 + thread() % 32 / 4;
 #pragma unroll
         for (int half = 0; half < 2; half++, tile_row += 8) {
-            float sum = quad_sum(rows.sum[half]), inverse = 1.0f / sum;
-            char *target = s.q[group] + tile_row * HALF_BYTES + lane % 4 * 4;
-#pragma unroll
-            for (int n = 0; n < D / 8; n++)
-                *reinterpret_cast<uint32_t *>(target + n / 8 * (GROUP_ROWS * HALF_BYTES) +
-                                              ((n % 8 ^ tile_row % 8) << 4)) =
-                    ptx_pack(rows.out[n * 4 + half * 2] * inverse,
-                             rows.out[n * 4 + half * 2 + 1] * inverse, T());
+            float sum = quad_sum(rows.sum[half]);
+            stage_row(half, 1.0f / sum, tile_row);
             int token = at.first_row + group * GROUP_ROWS + tile_row;
-            if (a.lse && lane % 4 == 0 && token < a.tokens)
+            if (a.lse && thread() % 4 == 0 && token < a.tokens)
                 a.lse[static_cast<int64_t>(at.index) * a.tokens + token] =
-                    rows.reference[half] * a.log2_scale * ATTENTION_LN_2 + logf(sum);
+                    (rows.reference[half] * a.log2_scale - reference_exponent<T>) *
+                        ATTENTION_LN_2 +
+                    logf(sum);
         }
     }
 
@@ -398,7 +409,7 @@ struct consumer {
         ptx_async_proxy_fence();
         ptx_named_barrier_sync(GROUP_BARRIER + group, GROUP_THREADS);
         if (threadIdx.x % GROUP_THREADS == 0) {
-            for (int half = 0; half < P::HALVES; half++)
+            for (int half = 0; half < P::OUT_HALVES; half++)
                 ptx_store_box(&m.out, q_tile() + half * (GROUP_ROWS * HALF_BYTES), half * 64,
                               at.first_row + group * GROUP_ROWS, at.head, at.batch);
             ptx_store_box_wait_read();
@@ -442,9 +453,13 @@ __device__ __forceinline__ void init_barriers(shared_memory<P> &s)
     ptx_barrier_init(ptx_shared_address(&s.q_empty), P::GROUPS);
     for (int stage = 0; stage < STAGES; stage++) {
         ptx_barrier_init(ptx_shared_address(&s.k_full[stage]), 1);
-        ptx_barrier_init(ptx_shared_address(&s.v_full[stage]), 1);
+        ptx_barrier_init(ptx_shared_address(&s.v_full[stage]), P::TURNS ? TURNING_WARPS : 1);
         ptx_barrier_init(ptx_shared_address(&s.k_empty[stage]), WARPS);
         ptx_barrier_init(ptx_shared_address(&s.v_empty[stage]), WARPS);
+        if constexpr (P::TURNS) {
+            ptx_barrier_init(ptx_shared_address(&s.unturned.v_full[stage]), 1);
+            ptx_barrier_init(ptx_shared_address(&s.unturned.v_empty[stage]), TURNING_WARPS);
+        }
     }
     ptx_barrier_init_fence();
 }
@@ -465,7 +480,7 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
     forward_kernel(const __grid_constant__ arguments a, const __grid_constant__ maps m)
 {
 #if BUILT_FOR_WGMMA
-    using P = plan<D, GROUPS>;
+    using P = plan<D, GROUPS, sizeof(T)>;
     extern __shared__ char memory[];
     uint32_t padding = -ptx_shared_address(memory) % ALIGNMENT;
     shared_memory<P> &s = *reinterpret_cast<shared_memory<P> *>(memory + padding);
@@ -474,11 +489,14 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         ptx_registers_give_up<P::LOADER_REGISTERS>();
-        if (threadIdx.x == 0) load_everything<D, P, CAUSAL>(a, m, s);
+        if (P::TURNS && __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) > 0)
+            turn_everything<D, P, CAUSAL>(a, s);
+        else if (threadIdx.x == 0)
+            load_everything<D, P, CAUSAL>(a, m, s);
     } else {
         ptx_registers_claim<P::CONSUMER_REGISTERS>();
         consumer<T, D, GROUPS, CAUSAL> work = {a,      m,  s,  consumer_group(), {0, 0},
-                                               {0, 0}, {}, {}, {}};
+                                               {0, 0}, {}, {}, {}, {}};
         work.run();
     }
 #endif
@@ -487,11 +505,13 @@ __global__ void __launch_bounds__(plan<D, GROUPS>::THREADS, 1)
 template <typename P>
 int encode_maps(const attention_forward_args &args, maps *m)
 {
-    return encode_maps(args.shape, args.dtype,
-                       {{&m->q, args.q, args.qkv_strides, GROUP_ROWS},
-                        {&m->k, args.k, args.qkv_strides, P::KEYS},
-                        {&m->v, args.v, args.qkv_strides, P::KEYS},
-                        {&m->out, args.out, args.out_strides, GROUP_ROWS}});
+    int code = encode_maps(args.shape, args.dtype,
+                           {{&m->q, args.q, args.qkv_strides, GROUP_ROWS},
+                            {&m->k, args.k, args.qkv_strides, P::KEYS},
+                            {&m->v, args.v, args.qkv_strides, P::KEYS}});
+    if (code != KERNEL_OK) return code;
+    return encode_maps(args.shape, kernel_result_dtype(args.dtype),
+                       {{&m->out, args.out, args.out_strides, GROUP_ROWS}});
 }
 
 /* Everything but the order. */
@@ -506,7 +526,8 @@ arguments arguments_of(const attention_forward_args &args, const device_limits &
             static_cast<int>(s.tokens),
             static_cast<int>(s.heads),
             heads,
-            section_heads_of(heads, s.tokens * s.head_dim * 4, device.l2_bytes), /* K and V */
+            section_heads_of(heads, s.tokens * s.head_dim * 2 * P::ELEMENT_BYTES, /* K and V */
+                             device.l2_bytes),
             row_blocks,
             nullptr,
             (heads * row_blocks + multiprocessors - 1) / multiprocessors,
@@ -596,7 +617,7 @@ int prepare_order(const attention_forward_args &args, void **state)
 template <typename T, int D, int GROUPS, bool CAUSAL>
 int launch(const attention_forward_args &args, const causal_order *order, kernel_stream stream)
 {
-    using P = plan<D, GROUPS>;
+    using P = plan<D, GROUPS, sizeof(T)>;
     constexpr int shared_bytes = sizeof(shared_memory<P>) + ALIGNMENT;
     auto kernel = forward_kernel<T, D, GROUPS, CAUSAL>;
     maps m;
@@ -631,18 +652,38 @@ bool takes_two_groups(const attention_shape &s)
 template <typename T>
 int launch_shape(const attention_forward_args &args, const void *state, kernel_stream stream)
 {
-    static_assert(sizeof(T) == 2, "tiles are rows of 64 elements in 128 bytes");
     const causal_order *order = static_cast<const causal_order *>(state);
     const attention_shape &s = args.shape;
     if (s.head_dim == 128)
         return s.causal ? launch<T, 128, 2, true>(args, order, stream)
                         : launch<T, 128, 2, false>(args, order, stream);
-    if (s.head_dim == 80)
-        return s.causal ? launch<T, 80, 2, true>(args, order, stream)
-                        : launch<T, 80, 2, false>(args, order, stream);
+    if constexpr (sizeof(T) == 2)
+        if (s.head_dim == 80)
+            return s.causal ? launch<T, 80, 2, true>(args, order, stream)
+                            : launch<T, 80, 2, false>(args, order, stream);
     if (!s.causal) return launch<T, 64, 3, false>(args, order, stream);
     return takes_two_groups(s) ? launch<T, 64, 2, true>(args, order, stream)
                                : launch<T, 64, 3, true>(args, order, stream);
+}
+
+template <int BYTES>
+int prepare_shape(const attention_forward_args &args, void **state)
+{
+    const attention_shape &s = args.shape;
+    if (s.head_dim == 128) return prepare_order<plan<128, 2, BYTES>>(args, state);
+    if constexpr (BYTES == 2)
+        if (s.head_dim == 80) return prepare_order<plan<80, 2>>(args, state);
+    return takes_two_groups(s) ? prepare_order<plan<64, 2, BYTES>>(args, state)
+                               : prepare_order<plan<64, 3, BYTES>>(args, state);
+}
+
+/* What the copy engine and the turning of V ask of e4m3 beyond what they ask of 16 bits. */
+const char *e4m3_unsupported(const attention_forward_args &a)
+{
+    if (a.shape.head_dim == 80) return "wgmma takes head_dim 64 and 128 of e4m3";
+    for (int64_t stride : {a.qkv_strides.batch, a.qkv_strides.head, a.qkv_strides.token})
+        if (stride % 16 != 0) return "strides of e4m3 must be multiples of 16";
+    return nullptr;
 }
 
 /* Remembered for the device that was asked last, as a copy cannot be part of a
@@ -674,6 +715,7 @@ const char *attention_wgmma_unsupported(const void *args)
     const attention_forward_args &a = *static_cast<const attention_forward_args *>(args);
     const char *reason = attention_wgmma_unsupported_shape(a.shape);
     if (!reason) reason = attention_forward_is_masked(args);
+    if (!reason && a.dtype == KERNEL_E4M3) reason = e4m3_unsupported(a);
     return reason ? reason : attention_strides_unsupported(a.qkv_strides, a.out_strides);
 }
 
@@ -683,10 +725,7 @@ int attention_wgmma_prepare(const void *args, void **state)
     if (!attention_is_valid(a.shape) || attention_wgmma_unsupported(args))
         return KERNEL_ERROR_ARGUMENT;
     if (!a.shape.causal) return KERNEL_OK;
-    if (a.shape.head_dim == 128) return prepare_order<plan<128, 2>>(a, state);
-    if (a.shape.head_dim == 80) return prepare_order<plan<80, 2>>(a, state);
-    return takes_two_groups(a.shape) ? prepare_order<plan<64, 2>>(a, state)
-                                     : prepare_order<plan<64, 3>>(a, state);
+    return a.dtype == KERNEL_E4M3 ? prepare_shape<1>(a, state) : prepare_shape<2>(a, state);
 }
 
 void attention_wgmma_release(void *state)
@@ -704,9 +743,9 @@ int attention_wgmma_run(const void *args, void *, void *state, kernel_stream str
     switch (a.dtype) {
     case KERNEL_F16: return launch_shape<__half>(a, state, stream);
     case KERNEL_BF16: return launch_shape<__nv_bfloat16>(a, state, stream);
+    case KERNEL_E4M3: return launch_shape<__nv_fp8_e4m3>(a, state, stream);
     case KERNEL_F32:
     case KERNEL_TF32:
-    case KERNEL_E4M3:
     case KERNEL_U8: break;
     }
     return KERNEL_ERROR_ARGUMENT;

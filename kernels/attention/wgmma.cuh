@@ -5,7 +5,8 @@
  *
  * A tile has D 16-bit columns, kept as halves behind each other: all rows of 64
  * columns, 128 bytes each, in the 128-byte swizzle (the 16-byte chunk's index is
- * xored with the row's). Tiles lie at multiples of ALIGNMENT.
+ * xored with the row's). D columns of e4m3 are one half. Tiles lie at multiples of
+ * ALIGNMENT.
  */
 #ifndef ATTENTION_WGMMA_CUH
 #define ATTENTION_WGMMA_CUH
@@ -17,12 +18,13 @@
 constexpr int GROUP_THREADS = 128; /* a warpgroup */
 constexpr int GROUP_ROWS = 64;     /* of wgmma */
 constexpr int STAGES = 2;
-constexpr int HALF_BYTES = 128; /* a row of 64 elements: what one swizzled box holds */
+constexpr int HALF_BYTES = 128; /* a row of 64 elements of 16 bits: what one swizzled box holds */
+constexpr int STEP_BYTES = 32; /* of an operand's row: the depth of one wgmma */
 constexpr int ALIGNMENT = 1024;
 
 /* The last half may be partly empty, and is loaded as zeros there. */
-template <int D>
-constexpr int halves_of = (D + 63) / 64;
+template <int D, int ELEMENT_BYTES = 2>
+constexpr int halves_of = (D * ELEMENT_BYTES + HALF_BYTES - 1) / HALF_BYTES;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define BUILT_FOR_WGMMA 1
@@ -65,13 +67,14 @@ __device__ __forceinline__ void release(uint64_t &empty)
 }
 
 /* ROWS rows of a head from `row` on, by a map of boxes of ROWS rows. */
-template <int ROWS, int D>
+template <int ROWS, int D, int ELEMENT_BYTES = 2>
 __device__ __forceinline__ void load_tile(const CUtensorMap &map, char *tile, uint64_t &full,
                                           int row, int head, int batch)
 {
     uint32_t barrier = ptx_shared_address(&full);
-    ptx_barrier_arrive_expect(barrier, halves_of<D> * ROWS * HALF_BYTES);
-    for (int half = 0; half < halves_of<D>; half++)
+    constexpr int HALVES = halves_of<D, ELEMENT_BYTES>;
+    ptx_barrier_arrive_expect(barrier, HALVES * ROWS * HALF_BYTES);
+    for (int half = 0; half < HALVES; half++)
         ptx_load_box(ptx_shared_address(tile) + half * (ROWS * HALF_BYTES), &map, barrier,
                      half * 64, row, head, batch);
 }
@@ -101,10 +104,10 @@ __device__ __forceinline__ void issue_product_of_rows(uint32_t a, uint32_t b,
     shared_operand<FROM_ADDRESS> a_rows = {a, 16}, b_rows = {b, 16};
     ptx_wgmma_fence();
 #pragma unroll
-    for (int column = 0; column < D; column += 16) {
-        uint32_t half = column / 64, inside = column % 64 * 2;
+    for (int byte = 0; byte < D * static_cast<int>(sizeof(T)); byte += STEP_BYTES) {
+        uint32_t half = byte / HALF_BYTES, inside = byte % HALF_BYTES;
         ptx_wgmma_shared(sums, a_rows.behind(half * (A_ROWS * HALF_BYTES) + inside),
-                         b_rows.behind(half * (B_ROWS * HALF_BYTES) + inside), column > 0, T());
+                         b_rows.behind(half * (B_ROWS * HALF_BYTES) + inside), byte > 0, T());
     }
     ptx_wgmma_commit();
 }
@@ -119,7 +122,7 @@ __device__ __forceinline__ void issue_product(const uint32_t (&a)[ROWS / 16][4],
     ptx_wgmma_fence();
 #pragma unroll
     for (int step = 0; step < ROWS / 16; step++)
-        ptx_wgmma_registers(sums, a[step], rows.behind(step * (16 * HALF_BYTES)), T());
+        ptx_wgmma_registers(sums, a[step], rows.behind(step * (16 * HALF_BYTES)), 1, T());
     ptx_wgmma_commit();
 }
 

@@ -9,6 +9,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <stdint.h>
 
 /* Whether this is code for a GPU that has the instructions of the first part. */
@@ -273,6 +274,21 @@ __device__ __forceinline__ void ptx_store_matrix_x4(uint32_t shared, const uint3
                  : "memory");
 }
 
+/* cvt.rn.satfinite.e4m3x2.f32: four values in one register, the first in the lowest byte. */
+__device__ __forceinline__ uint32_t ptx_pack_e4m3(float v0, float v1, float v2, float v3)
+{
+    uint32_t packed;
+    asm("{\n"
+        ".reg .b16 low, high;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n"
+        "mov.b32 %0, {low, high};\n"
+        "}"
+        : "=r"(packed)
+        : "f"(v0), "f"(v1), "f"(v2), "f"(v3));
+    return packed;
+}
+
 /* fence.proxy.async: shared memory written by this thread is visible to the
  * copy engine and to wgmma. */
 __device__ __forceinline__ void ptx_async_proxy_fence()
@@ -362,39 +378,53 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_behind(uint64_t descrip
     PTX_SUMS_8(d, i), PTX_SUMS_8(d, i + 8), PTX_SUMS_8(d, i + 16), PTX_SUMS_8(d, i + 24)
 
 /* One form of wgmma with both operands in shared memory, see below. */
-#define PTX_WGMMA_SHARED(FUNCTION, TRANSPOSED, COLUMNS, TYPE, NAME, OPERANDS, A, B, ADD, ...)     \
+#define PTX_WGMMA_SHARED(FUNCTION, DEPTH, TRANSPOSED, COLUMNS, TYPE, NAME, OPERANDS, A, B, ADD,   \
+                         ...)                                                                    \
     __device__ __forceinline__ void FUNCTION(float(&d)[COLUMNS / 2], uint64_t a, uint64_t b,     \
                                              int accumulate, TYPE)                               \
     {                                                                                            \
         asm volatile("{\n"                                                                       \
                      ".reg .pred add;\n"                                                         \
                      "setp.ne.b32 add, " ADD ", 0;\n"                                            \
-                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." NAME "." NAME       \
-                     " {" OPERANDS "}, " A ", " B ", add, 1, 1, " TRANSPOSED ";\n"               \
+                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS DEPTH ".f32." NAME "." NAME    \
+                     " {" OPERANDS "}, " A ", " B ", add, 1, 1" TRANSPOSED ";\n"                 \
                      "}"                                                                         \
                      : __VA_ARGS__                                                               \
                      : "l"(a), "l"(b), "r"(accumulate));                                         \
     }
 
-/* The three forms of wgmma for one number of columns and one type, see below. */
-#define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, ...)                        \
-    PTX_WGMMA_SHARED(ptx_wgmma_shared, "0, 0", COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2,        \
-                     __VA_ARGS__)                                                                \
-    PTX_WGMMA_SHARED(ptx_wgmma_shared_transposed, "1, 1", COLUMNS, TYPE, NAME, OPERANDS, A0, A1, \
-                     A2, __VA_ARGS__)                                                            \
+/* The form with a in registers. */
+#define PTX_WGMMA_REGISTERS(DEPTH, TRANSPOSED, COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, B,  \
+                            ADD, ...)                                                            \
     __device__ __forceinline__ void ptx_wgmma_registers(                                         \
-        float(&d)[COLUMNS / 2], const uint32_t(&a)[4], uint64_t b, TYPE)                         \
+        float(&d)[COLUMNS / 2], const uint32_t(&a)[4], uint64_t b, int accumulate, TYPE)         \
     {                                                                                            \
         asm volatile("{\n"                                                                       \
                      ".reg .pred add;\n"                                                         \
-                     "setp.eq.b32 add, 0, 0;\n"                                                  \
-                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." NAME "." NAME       \
-                     " {" OPERANDS "}, {" A0 ", " A1 ", " A2 ", " A3 "}, " A4                    \
-                     ", add, 1, 1, 1;\n"                                                         \
+                     "setp.ne.b32 add, " ADD ", 0;\n"                                            \
+                     "wgmma.mma_async.sync.aligned.m64n" #COLUMNS DEPTH ".f32." NAME "." NAME    \
+                     " {" OPERANDS "}, {" A0 ", " A1 ", " A2 ", " A3 "}, " B                     \
+                     ", add, 1, 1" TRANSPOSED ";\n"                                              \
                      "}"                                                                         \
                      : __VA_ARGS__                                                               \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                      \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));     \
     }
+
+/* The three forms for one number of columns and one type of 16 bits, see below. */
+#define PTX_WGMMA(COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, A5, ...)                    \
+    PTX_WGMMA_SHARED(ptx_wgmma_shared, "k16", ", 0, 0", COLUMNS, TYPE, NAME, OPERANDS, A0, A1,   \
+                     A2, __VA_ARGS__)                                                            \
+    PTX_WGMMA_SHARED(ptx_wgmma_shared_transposed, "k16", ", 1, 1", COLUMNS, TYPE, NAME,          \
+                     OPERANDS, A0, A1, A2, __VA_ARGS__)                                          \
+    PTX_WGMMA_REGISTERS("k16", ", 1", COLUMNS, TYPE, NAME, OPERANDS, A0, A1, A2, A3, A4, A5,     \
+                        __VA_ARGS__)
+
+/* The two that e4m3 has. */
+#define PTX_WGMMA_E4M3(COLUMNS, OPERANDS, A0, A1, A2, A3, A4, A5, ...)                           \
+    PTX_WGMMA_SHARED(ptx_wgmma_shared, "k32", "", COLUMNS, __nv_fp8_e4m3, "e4m3", OPERANDS, A0,  \
+                     A1, A2, __VA_ARGS__)                                                        \
+    PTX_WGMMA_REGISTERS("k32", "", COLUMNS, __nv_fp8_e4m3, "e4m3", OPERANDS, A0, A1, A2, A3, A4, \
+                        A5, __VA_ARGS__)
 
 /* wgmma.mma_async m64nNk16, f32 accumulators: d[64, N] (+)= a[64, 16] b[16, N].
  * Warp w of the warpgroup holds rows 16w to 16w+15, each as N/8 m16n8
@@ -402,28 +432,40 @@ __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_behind(uint64_t descrip
  * ptx_wgmma_shared: both operands by descriptors, depth along their rows.
  * ptx_wgmma_shared_transposed: the same with the depth down their rows.
  * ptx_wgmma_registers: a as mma.sync's operand, b by descriptor, depth down its
- * rows. The last argument's type is the elements'. */
+ * rows. Sums are added to, or overwritten where accumulate is 0. The last argument's type
+ * is the elements'.
+ *
+ * Of e4m3 a step is m64nNk32, as many bytes, and the depth is along the rows of both
+ * operands. a in registers: lane l holds, with r = l/4 and c = 4(l%4), rows r, r+8, r,
+ * r+8 of columns c to c+3 (first two) and c+16 to c+19. */
 PTX_WGMMA(64, __nv_bfloat16, "bf16",
-          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
+          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36", "%37",
           PTX_SUMS_32(d, 0))
 PTX_WGMMA(64, __half, "f16",
-          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36",
+          PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36", "%37",
           PTX_SUMS_32(d, 0))
 PTX_WGMMA(80, __nv_bfloat16, "bf16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44", "%45",
           PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
 PTX_WGMMA(80, __half, "f16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_39, "%40", "%41", "%42", "%43", "%44", "%45",
           PTX_SUMS_32(d, 0), PTX_SUMS_8(d, 32))
 PTX_WGMMA(128, __nv_bfloat16, "bf16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68", "%69",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
 PTX_WGMMA(128, __half, "f16",
-          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68",
+          PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67", "%68", "%69",
           PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
 
+PTX_WGMMA_E4M3(64, PTX_OPERANDS_0_TO_31, "%32", "%33", "%34", "%35", "%36", "%37",
+               PTX_SUMS_32(d, 0))
+PTX_WGMMA_E4M3(128, PTX_OPERANDS_0_TO_31 ", " PTX_OPERANDS_32_TO_63, "%64", "%65", "%66", "%67",
+               "%68", "%69", PTX_SUMS_32(d, 0), PTX_SUMS_32(d, 32))
+
 #undef PTX_WGMMA
+#undef PTX_WGMMA_E4M3
 #undef PTX_WGMMA_SHARED
+#undef PTX_WGMMA_REGISTERS
 #undef PTX_SUMS_8
 #undef PTX_SUMS_32
 #undef PTX_OPERANDS_0_TO_31

@@ -93,7 +93,7 @@ odd_shapes() {
     # More blocks of rows than multiprocessors: persistent blocks take several.
     odd="$odd; b=7 h=13 t=321 d=64 causal=1; b=1 h=23 t=2100 d=64 causal=1;
          b=3 h=31 t=400 d=64 causal=0; b=3 h=31 t=257 d=80 causal=1; b=3 h=31 t=257 d=128 causal=0"
-    verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$odd"
+    verifies "attention at odd shapes" "$build/attention" --dtype f32,tf32,f16,bf16,e4m3 --shape "$odd"
     runs_on 9.0 wgmma
     verifies "memcpy at odd sizes" "$build/memcpy" --shape 'bytes=1; bytes=15; bytes=4097; bytes=1048579'
     all="--dtype f32,tf32,f16,bf16"
@@ -156,6 +156,12 @@ trains() {
     includes train "$work/train"
 }
 
+ones() {
+    "$build/tests/ones" > "$work/ones" 2>&1
+    report $? "attention of ones is one" "$work/ones"
+    includes ones "$work/ones"
+}
+
 # At most two tiles of queries, so that the backward wgmma fills no stage again: at
 # more (b=7 h=13 t=321 d=64) racecheck takes the next bulk copy into a stage for a
 # race with the reads before it. It sees only the one lane that says for its warp that
@@ -163,7 +169,7 @@ trains() {
 sanitize_attention() {
     small='b=1 h=2 t=129 d=64 causal=1; b=1 h=1 t=65 d=128 causal=0; b=1 h=1 t=33 d=40 causal=1'
     tools='memcheck racecheck'
-    sanitizes attention "$build/attention" --dtype f32,tf32,f16,bf16 --shape "$small"
+    sanitizes attention "$build/attention" --dtype f32,tf32,f16,bf16,e4m3 --shape "$small"
     # initcheck does not see what the copy engine (TMA) stores, and takes it for
     # uninitialized when it is read; wgmma is the variant that stores so.
     tools=initcheck
@@ -204,6 +210,7 @@ if [ -z "${SANITIZE:-}" ]; then
     guards_and_launches
     absent_devices
     trains
+    ones
 fi
 if command -v compute-sanitizer > /dev/null; then
     for suite in ${SANITIZE:-attention memcpy norm loss embedding optimizer ffn block model ceilings}; do
