@@ -254,8 +254,8 @@ static void queue(suite *s, const suite_operation *operation, const void *args, 
 /* What crosses a link is not held against the device's memory: peak_gb_per_s -1. */
 #define TRANSFER(NAME, BUILD, CUDA)                                                       \
     {                                                                                     \
-        .name = NAME, .cuda = SUITE_CUDA(CUDA), .args_bytes = sizeof(memcpy_args),        \
-        .build = BUILD, .verify = verify, .peak_gb_per_s = -1                             \
+        .name = (NAME), .cuda = SUITE_CUDA(CUDA), .args_bytes = sizeof(memcpy_args),      \
+        .build = (BUILD), .verify = verify, .peak_gb_per_s = -1                           \
     }
 
 /* basic: without the variants that take several copies at a time. */

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 
-from .sampler import Sampler, take_samples, warm_up, warm_up_window
+from .sampler import Sampler, soak, take_samples, warm_up, warm_up_window
 from .statistics import describe, quantile
 from .variants import COMPILED, GRAPHS
 from .workload import Mismatch, Workload
@@ -76,9 +76,12 @@ def measured_columns(instrument, case):
     gpu.wait()
     sampler = Sampler(gpu, workload, as_graph=case.variant in GRAPHS)
     device_bytes = max(free_before - gpu.free_bytes(), 0)
-    warmup, flags = warm_up(sampler, instrument)
+    warmup, flags, limited = warm_up(sampler, instrument)
+    if limited:
+        runs, more_flags = soak(sampler, instrument)
+        warmup, flags = warmup + runs, sorted({*flags, *more_flags})
     refuse_work_elsewhere(sampler)
-    samples, stop_flags = take_samples(sampler, instrument)
+    samples, stop_flags = take_samples(sampler, instrument, limited)
     state, throttle = gpu.nvml.state(), gpu.nvml.throttle_flags()
     checks = verify(workload, sampler.outputs)
     return dict(time_columns(instrument, samples), **work_columns(case, samples), **state,

@@ -67,6 +67,9 @@ class Pressure:
     def sm_mhz(self):
         return None
 
+    def is_power_limited(self):
+        return False
+
     def state(self):
         return {}
 

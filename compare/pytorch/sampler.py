@@ -5,6 +5,9 @@ from .statistics import median_ranks, quantile
 
 WARMUP_RUNS = 5
 MAX_SAMPLES = 100000
+LONG_US = 1000  # of a run whose power a short warm-up does not show
+SOAK_S, SOAK_AT_MOST_S, SOAK_WINDOW_S = 2.0, 6.0, 0.5
+SWING_S = 2.5  # of the clock at the power cap
 
 
 class Sampler:
@@ -68,32 +71,60 @@ class Sampler:
 
 
 def warm_up_window(sampler):
-    """At least 5 samples and 10 ms, unless that takes over 100 ms."""
+    """At least 5 samples and 10 ms, unless that takes over 100 ms; 100 ms of long runs."""
     window, start = [], time.monotonic()
-    elapsed = 0.0
-    while len(window) < 256 and elapsed < 0.1 and (len(window) < 5 or elapsed < 0.01):
+    elapsed, wanted = 0.0, 0.01
+    while len(window) < 256 and elapsed < 0.1 and (len(window) < 5 or elapsed < wanted):
         window.append(sampler.take())
+        wanted = 0.1 if window[0] > LONG_US else 0.01
         elapsed = time.monotonic() - start
     return window
 
 
 def warm_up(sampler, instrument):
     """Until two windows agree within twice the precision and the SM clock within one step of
-    15 MHz, or time is up: how many runs that took, and the flags."""
+    15 MHz, or time is up. How many runs that took, the flags, and whether the power cap slows
+    the load: two looks in a row must say so, as one may be what ran before."""
     start, runs, before, clock_before = time.monotonic(), 0, None, 0
+    nvml, hot_looks, limited = instrument.gpu.nvml, 0, False
     while True:
         window = warm_up_window(sampler)
         runs += len(window)
         median = quantile(sorted(window), 0.5)
-        clock = instrument.gpu.nvml.sm_mhz() or 0  # a query takes milliseconds
-        steady = (before is not None
-                  and abs(median - before) <= 2 * instrument.precision * median + 0.064
-                  and abs(clock - clock_before) <= 15)
-        if runs >= WARMUP_RUNS and steady:
-            return runs, []
-        if runs >= WARMUP_RUNS and time.monotonic() - start > instrument.max_time_s:
-            return runs, ["unsteady"]
+        clock = nvml.sm_mhz() or 0  # a query takes milliseconds
+        hot_looks = hot_looks + 1 if nvml.is_power_limited() else 0
+        limited = limited or hot_looks >= 2
+        enough = runs >= WARMUP_RUNS and before is not None
+        if (enough and abs(median - before) <= 2 * instrument.precision * median + 0.064
+                and abs(clock - clock_before) <= 15):
+            return runs, [], limited
+        if enough and time.monotonic() - start > instrument.max_time_s:
+            return runs, ["unsteady"], limited
         before, clock_before = median, clock
+
+
+def soak_window(sampler):
+    """Half a second of runs: their mean and their number."""
+    total, runs, start = 0.0, 0, time.monotonic()
+    while time.monotonic() - start < SOAK_WINDOW_S:
+        total += sampler.take()
+        runs += 1
+    return total / runs, runs
+
+
+def soak(sampler, instrument):
+    """A load near the power cap gets slower for seconds: it runs until two half seconds agree
+    within the precision, for SOAK_S at least. How many runs, and the flags."""
+    start, before, all_runs = time.monotonic(), 0.0, 0
+    while True:
+        mean, runs = soak_window(sampler)
+        all_runs += runs
+        moved, spent = abs(mean - before) / mean, time.monotonic() - start
+        if spent >= SOAK_S and moved <= instrument.precision:
+            return all_runs, []
+        if spent >= SOAK_AT_MOST_S:
+            return all_runs, ["unsteady"]
+        before = mean
 
 
 def is_precise(samples, precision):
@@ -104,15 +135,18 @@ def is_precise(samples, precision):
     return ordered[high] - ordered[low] <= precision * quantile(ordered, 0.5)
 
 
-def take_samples(sampler, instrument):
-    """The samples, and the flags that say why there are no more."""
+def take_samples(sampler, instrument, limited=False):
+    """The samples, and the flags that say why there are no more. At the power cap they span a
+    swing or two, whatever time was asked for."""
     samples, start, next_check = [], time.monotonic(), 0
+    most_s = max(instrument.max_time_s, SWING_S) if limited else instrument.max_time_s
+    least_s = most_s / (1.5 if limited else 10)
     while True:
         samples.append(sampler.take())
         count, spent = len(samples), time.monotonic() - start
-        full, late = count >= MAX_SAMPLES, spent >= instrument.max_time_s
+        full, late = count >= MAX_SAMPLES, spent >= most_s
         settled = (count >= instrument.min_samples and count >= next_check
-                   and spent >= instrument.max_time_s / 10)
+                   and spent >= least_s)
         if not (full or late or settled):
             continue
         precise = is_precise(samples, instrument.precision)

@@ -247,11 +247,11 @@ enum {
 };
 
 #define BANDWIDTH_ROWS(operation, takes)                                                        \
-    {.name = "loop", .note = "a loop that the compiler vectorizes", .dtypes = takes,            \
+    {.name = "loop", .note = "a loop that the compiler vectorizes", .dtypes = (takes),          \
      .deterministic = 1, .run = run_##operation##_loop},                                        \
-    {.name = "simd", .note = "this processor's vectors", .dtypes = takes,                       \
+    {.name = "simd", .note = "this processor's vectors", .dtypes = (takes),                     \
      .deterministic = 1, .run = run_##operation##_simd, .runs_on = simd_runs_on},               \
-    {.name = "threads", .note = "simd on all threads", .dtypes = takes,                         \
+    {.name = "threads", .note = "simd on all threads", .dtypes = (takes),                       \
      .deterministic = 1, .run = run_##operation##_threads, .runs_on = simd_runs_on_threads}
 
 static const kernel_variant read_rows[] = {BANDWIDTH_ROWS(read, BYTES)};

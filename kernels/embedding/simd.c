@@ -248,6 +248,7 @@ static void token_and_position_slices(void *context, int worker, int64_t begin, 
     const embedding_shape *s = &j->args->shape;
     for (int64_t number = begin; number < end; number++) {
         slice c = slice_of(j, worker, number);
+        /* With positions alone this runs. NOLINTNEXTLINE(*-core.NonNullParamChecker) */
         memset(c.positions, 0, (size_t)(s->context * c.columns) * sizeof *c.positions);
         add_tokens(j, &c, 0, s->vocabulary);
         for (int64_t p = 0; p < s->context; p++)
@@ -311,6 +312,7 @@ static int backward_on(int threads, const embedding_backward_args *a, void *work
     threads = typed_rows_threads(threads, s->vocabulary, s->columns);
     j.slice_columns = j.positions ? columns_of_slice(s, threads) : s->columns;
     if (j.positions) {
+        /* embedding_check saw a column. NOLINTNEXTLINE(*-core.DivideZero) */
         pool_for(threads, (s->columns + j.slice_columns - 1) / j.slice_columns, 1,
                  token_and_position_slices, &j);
         return KERNEL_OK;

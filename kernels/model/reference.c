@@ -27,9 +27,10 @@ static void reference_free(reference *r)
     free(r->gradient), free(r->final_gradient), free(r->line), free(r->indices);
 }
 
+/* Zeros, so that clang's analyzer, which sees one file, takes none for what nobody wrote. */
 static float *floats(int64_t count)
 {
-    return malloc((size_t)count * sizeof(float));
+    return calloc((size_t)count, sizeof(float));
 }
 
 static int reference_allocate(reference *r)

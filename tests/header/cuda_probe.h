@@ -148,7 +148,7 @@ static inline int run(void *context, gpubench_stream stream)
     case RETURN_3003: return 3003;
     case TRY_7: GPUBENCH_TRY(return_number(7), say_invalid); break;
     case TRY_OOM: GPUBENCH_TRY(return_number(2), explain_number); break;
-    case HIDE: return (int)fake_launch(p->other, 10, 100);
+    case HIDE: return (int)fake_launch(p->other, 10, 200); /* a busy host looks late */
     case SYNCHRONIZE_ONCE: code = synchronize_once(p, stream); break;
     case WAIT_ELSEWHERE:
         code = (int)fake_launch(p->other, 100, 0);

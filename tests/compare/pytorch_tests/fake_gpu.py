@@ -4,6 +4,13 @@ import time
 
 
 class FakeNvml:
+    def __init__(self):
+        self.looks, self.limited = 0, lambda look: False
+
+    def is_power_limited(self):
+        self.looks += 1
+        return self.limited(self.looks)
+
     def sm_mhz(self):
         return 1980
 

@@ -1,5 +1,7 @@
 """The GPU as an instrument, over libraries that only keep a record."""
+import ctypes
 import importlib
+import struct
 import sys
 import types
 import unittest
@@ -153,6 +155,29 @@ class NvmlLibrary(unittest.TestCase):
         self.assertEqual(nvml.watts("nvmlDeviceGetEnforcedPowerLimit"), 700.0)
         self.assertEqual(nvml.driver(), "580.159.04")
         self.assertEqual(nvml.throttle_flags(), ["throttle=power-cap", "throttle=hw-thermal"])
+
+    def open_drawing(self, watts, **answers):
+        """With a limit of 700 W, and what is drawn now as nvml.h's field 186 tells it: the id
+        at byte 0, a code at 28, the value at 32 of 40."""
+        library = self.open(nvmlDeviceGetEnforcedPowerLimit=700000, **answers)
+
+        def fields(_device, count, values):
+            raw = ctypes.cast(values, ctypes.POINTER(ctypes.c_ubyte * 40)).contents
+            field, = struct.unpack_from("I", raw, 0)
+            struct.pack_into("iiI", raw, 24, 1, 0 if (count, field) == (1, 186) else 3,
+                             int(watts * 1000))
+            return 0
+        library.library.nvmlDeviceGetFieldValues = fields
+        return library
+
+    def test_near_the_power_cap(self):
+        for watts, reasons, limited in ((631, 0, True), (629, 0, False), (100, 0x4, True),
+                                        (100, 0x40, False)):
+            nvml = self.open_drawing(watts, nvmlDeviceGetPowerUsage=1000,
+                                     nvmlDeviceGetCurrentClocksThrottleReasons=reasons)
+            self.assertEqual(nvml.is_power_limited(), limited, (watts, reasons))
+            self.assertEqual(nvml.state()["power_w"], watts)
+        self.assertFalse(self.open(nvmlDeviceGetPowerUsage=690000).is_power_limited())
 
     def test_what_it_does_not_tell_is_none(self):
         nvml = self.open(nvmlDeviceGetClockInfo=None)

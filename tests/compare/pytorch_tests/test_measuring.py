@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from pytorch import measure
+from pytorch import measure, sampler
 from pytorch.errors import STATUS_LOST
 from pytorch.measure import Instrument, measure_overhead
 from pytorch.rows import read_rows, start_rows
@@ -73,6 +73,47 @@ class Gate(unittest.TestCase):
         gpu = FakeGpu(needs_us=1e9)
         self.assertEqual(self.sampler(gpu, ungated=True).flags, ["ungated"])
         self.assertEqual(gpu.sleeps, [0])
+
+
+class PowerCap(unittest.TestCase):
+    """On a clock that only runs advance; 3 ms each, and slower as `drift` says of the time."""
+
+    def measure(self, limited, max_time_s=0.05, drift=lambda now: 0.0):
+        clock, gpu = types.SimpleNamespace(now=0.0), FakeGpu()
+        gpu.nvml.limited = limited
+
+        def timed(call, sleep_us):
+            us = 3000 * (1 + drift(clock.now))
+            clock.now += us / 1e6
+            return us, True, call()
+        gpu.time = timed
+        instrument = Instrument(gpu, lambda case: Workload(nothing, lambda outputs: [(0.0, 0.0)]),
+                                0.005, 10, max_time_s)
+        ticks = types.SimpleNamespace(monotonic=lambda: clock.now)
+        with mock.patch.object(sampler, "time", ticks):
+            row = measure.measured_columns(instrument, make_case("norm", "test.fine", "torch-eager",
+                                                                 "f32", "n=1", 1024))
+        return row["warmup"] * 0.003, row["samples"] * 0.003, row["flags"]
+
+    def test_a_load_that_is_not_near_it_is_measured_as_long_as_was_asked(self):
+        before, sampled, _ = self.measure(lambda look: False)
+        self.assertLess(before, 0.3)
+        self.assertLess(sampled, 0.06)
+
+    def test_one_look_may_be_what_ran_before(self):
+        self.assertLess(self.measure(lambda look: look == 1)[0], 0.3)
+
+    def test_near_it_two_seconds_come_before_samples_of_a_swing(self):
+        before, sampled, flags = self.measure(lambda look: True)
+        self.assertTrue(2.2 <= before < 2.4, before)  # two windows of 0.1 s, four of 0.5 s
+        self.assertTrue(2.5 / 1.5 <= sampled < 1.9, sampled)
+        self.assertNotIn("unsteady", flags)
+        self.assertGreater(self.measure(lambda look: True, max_time_s=6)[1], 4)
+
+    def test_what_goes_on_getting_slower_is_marked_after_six_seconds(self):
+        before, _, flags = self.measure(lambda look: True, drift=lambda now: now * 0.05)
+        self.assertGreater(before, 4)
+        self.assertIn("unsteady", flags)
 
 
 class Measuring(unittest.TestCase):
