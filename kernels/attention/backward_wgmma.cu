@@ -59,11 +59,13 @@
  *   took 166 us of the 812 at 16 heads of 16 sequences of 1024 tokens (d=128) where its
  *   bytes need 45. It is 47, and the one before the products, which moves as much, 66.
  *
- * Beside cuDNN 9.19, cold rows in turn on one H200 (at 1024 tokens as above): causal 0.90,
- * both at 1980 MHz, where it was 1.13 before dq was rounded so; full 0.97, with cuDNN at 1980
- * MHz and this at 1785, which is no verdict. By the hardware's counters cuDNN's three kernels
- * take 68, 641 and 55 us there, at 1.74 GHz, these 66, 582 and 47. At 8192 tokens, causal, this
- * one is 1.03 of cuDNN's time, at 1770 MHz where cuDNN keeps 1980: what is left is energy.
+ * Beside cuDNN 9.19, cold rows in turn on one H200, each under 2 s of its own load where the
+ * power cap slows it: at 1024 tokens (as above) 0.89 full, both at 1980 MHz, and 0.90 causal,
+ * at 1920 to 1965, where it was 1.07 and 1.13 before dq was rounded so; at 8192 tokens 1.00
+ * full, at 1725 to 1755 MHz where cuDNN has 1845 to 1920, and 1.01 causal, at 1770 to 1800
+ * where it keeps 1980. By the hardware's counters cuDNN's three kernels take 68, 641 and 55
+ * us of the 1024 tokens, at 1.74 GHz, these 66, 582 and 47: what is behind at 8192 is not
+ * cycles, but energy a cycle.
  *
  * Bound by the tensor cores, and nearly as much by the shared memory that feeds
  * them: three of the five products read both operands from it in tiles of 64 by

@@ -25,10 +25,11 @@
  *
  * Predicted for an H200 at 1.98 GHz: 64 rows by 128 keys are 8192 exponentials, 512 cycles of
  * a multiprocessor, and at head_dim 128 as many of its tensor cores, at 64 half of them. So at
- * most 2140 and 1070 TFLOP/s; with the overlap that bf16 has, 1000 and 600. It is 733 (16 heads
- * of 8192 tokens, causal, 1980 MHz) and 500, 1.10 times bf16 at 1024 tokens (d=128) and 1.04
- * at 8192 (d=64) on the same card. Adding each tile's product in f32 costs 3 % of that (757 and
- * 524 without); rounding by integer operations instead of the conversion was 4 % slower.
+ * most 2140 and 1070 TFLOP/s; with the overlap that bf16 has, 1000 and 600. It is 735 (32 heads
+ * of 8192 tokens, full and causal, 1920 to 1950 MHz) and 551 (full; 1980 MHz). Beside bf16 on
+ * the same card that is 0.86 and 0.83 of its time (d=128, full and causal), with bf16 held to
+ * 1600 to 1725 MHz by the power cap. Adding each tile's product in f32 costs 3 to 5 % of it;
+ * rounding by integer operations instead of the conversion was 4 % slower.
  */
 #ifndef ATTENTION_WGMMA_E4M3_CUH
 #define ATTENTION_WGMMA_E4M3_CUH
