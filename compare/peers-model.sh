@@ -81,8 +81,9 @@ show_peers() {
         [ ! -s "$folder/$whose.csv" ] || set -- "$@" "$folder/$whose.csv"
     done
     [ -s "$folder/model.csv" ] || { echo 'peers-model.sh: nothing was measured' >&2; return 2; }
-    awk -v markdown=1 -f "$here/csv.awk" -f "$here/numbers.awk" -f "$here/../scripts/tables/peers.awk" \
-        "$folder/model.csv" "$@" >"$folder/peers.md" || failed=1
+    tables=$here/../scripts/tables
+    awk -v markdown=1 -f "$here/csv.awk" -f "$here/numbers.awk" -f "$tables/ratio.awk" \
+        -f "$tables/peers.awk" "$folder/model.csv" "$@" >"$folder/peers.md" || failed=1
     cat "$folder/peers.md"
     return $failed
 }

@@ -17,11 +17,13 @@ files_of() { # files_of FOLDER/: the suites' baselines, then PyTorch's
 table() { # table NAME FILE...: scripts/tables/NAME.awk on their rows
     name=$1
     shift
-    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f "scripts/tables/$name.awk" "$@"
+    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/ratio.awk \
+        -f "scripts/tables/$name.awk" "$@"
 }
 
 against() { # against CASES FOLDER/: the cases beside PyTorch and the ceilings
-    awk -v markdown=1 -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/speed_of_light.awk $(files_of "$2")
+    awk -v markdown=1 -v cases="$1" -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/ratio.awk \
+        -f scripts/tables/speed_of_light.awk $(files_of "$2")
 }
 
 # What runs on several devices is not measured with cold caches.
@@ -110,7 +112,8 @@ done
 for folder in baselines/*/; do
     [ -e "$folder/model.csv" ] && has_peers "$folder" || continue
     printf '\nA training step beside the fastest peer, [%s](%sREADME.md):\n\n' "$(basename "$folder")" "$folder"
-    awk -v markdown=1 -v best=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/peers.awk \
+    awk -v markdown=1 -v best=1 -f compare/csv.awk -f compare/numbers.awk \
+        -f scripts/tables/ratio.awk -f scripts/tables/peers.awk \
         $(files_of "$folder" | grep '/model\.csv$')
 done
 echo

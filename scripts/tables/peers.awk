@@ -1,9 +1,8 @@
-# peers.awk - with csv.awk and numbers.awk: the model suite's rows, then those of its peers,
+# peers.awk - with csv.awk, numbers.awk and ratio.awk: the model suite's rows, then those of its peers,
 # as markdown: for each case, dtype and shape that both have, the suite's fastest variant
 # beside each variant of a peer, with tokens per second of both and the suite's time over the
-# peer's. Medians over the rounds of median_us; the interval is the widest that the intervals
-# of both medians allow in any round. Of the suite's rows only those of the sittings that a
-# peer has too. Each row of a peer that is not ok is named at the end. With -v best=1 only
+# peer's, as ratio.awk writes it. Medians over the rounds of median_us. Of the suite's rows only
+# those of the sittings that a peer has too. Each row of a peer that is not ok is named at the end. With -v best=1 only
 # the fastest of each shape's peers.
 
 value("mode") != "" && value("mode") != "cold" { next }
@@ -27,9 +26,7 @@ peer { shared[value("campaign")] = 1 }
     variant_of[row] = variant (value("flags") ~ /(^| )ungated( |$)/ ? " (ungated)" : "")
     is_peer[row] = peer
     campaign_of[row] = value("campaign")
-    us_of[row] = number("median_us")
-    low_of[row] = number("ci95_low_us")
-    high_of[row] = number("ci95_high_us")
+    add_run(row)
 }
 
 function take(row,    shape, id) {
@@ -44,14 +41,8 @@ function take(row,    shape, id) {
         else owns[shape, ++own_count[shape]] = id
         name[id] = variant_of[row]
     }
-    values[id, ++count[id]] = us_of[row]
-    least(id, low_of[row])
-    most(id, high_of[row])
+    move_run(row, 1, id, ++count[id])
 }
-
-function least(id, us) { if (!(id in low) || us < low[id]) low[id] = us }
-
-function most(id, us) { if (!(id in high) || us > high[id]) high[id] = us }
 
 function fastest(shape,    i, own) {
     own = owns[shape, 1]
@@ -85,10 +76,10 @@ function print_shape(shape,    i, own, other, word, tokens) {
     for (i = 1; i <= peer_count[shape]; i++) {
         other = peers[shape, i]
         if (best && !is_fastest_peer(shape, other)) continue
-        printf "| `%s` | %s | %s t=%s | %s %.3f | %s %.3f | %.0f | %.0f | %.3f (%.3f to %.3f) |\n", \
+        printf "| `%s` | %s | %s t=%s | %s %.3f | %s %.3f | %.0f | %.0f | %s |\n", \
             word[1], word[2], of_shape(shape, "size"), of_shape(shape, "t"), name[own], ms(own), \
             name[other], ms(other), tokens / ms(own) * 1000, tokens / ms(other) * 1000, \
-            ms(own) / ms(other), low[own] / high[other], high[own] / low[other]
+            ratio_text(own, other)
     }
 }
 

@@ -1,10 +1,11 @@
-# speed_of_light.awk - with csv.awk and numbers.awk: a list of cases (the file `cases`:
+# speed_of_light.awk - with csv.awk, numbers.awk and ratio.awk: a list of cases (the file `cases`:
 # speed_of_light.txt) from the baseline CSVs of a device and those of its torch/ folder,
 # as one markdown table: for each case of the list the fastest variant of the suites, the
 # fastest of PyTorch's (their names begin with torch-), and the device's ceiling with the
 # share of it that is reached. Medians over the runs of median_us; only rows that are ok
 # and cold, and of the suites' rows only those of the sittings (one campaign on one
-# card) that PyTorch has too, where there are any: cards and days differ.
+# card) that PyTorch has too, where there are any: cards and days differ. Which ratios
+# there are, and with which interval: ratio.awk.
 #
 # The ceiling is what the ceilings suite reached on this device: the bandwidth of a
 # copy (of a triad where no copy was measured) and the matrix product of the dtype;
@@ -40,7 +41,7 @@ line in wanted {
 
 function add(kind,    id) {
     id = kind SUBSEP line SUBSEP value("variant")
-    values[id, ++count[id]] = value("median_us")
+    add_run(id)
     bytes[line] = value("bytes") + 0
     flops[line] = value("flops") + 0
     return id
@@ -53,7 +54,7 @@ function keep_shared(    id, part, i, kept) {
         if (part[1] != "own") continue
         kept = 0
         for (i = 1; i <= count[id]; i++)
-            if (sitting[id, i] in shared) values[id, ++kept] = values[id, i]
+            if (sitting[id, i] in shared) move_run(id, i, id, ++kept)
         if (kept > 0) count[id] = kept
     }
 }
@@ -114,7 +115,7 @@ function print_line(line,    own, own_us, torch, bound, word, unknown) {
            substr(line, length(word[1] word[2]) + 3), variant_text(own, own_us),
            own == "" || bound == "" ? unknown : rate_text(work(line, bound) / own_us, bound),
            variant_text(torch, us),
-           own == "" || torch == "" ? unknown : sprintf("%.2f", own_us / us),
+           own == "" || torch == "" ? unknown : ratio_text(own, torch),
            bound == "" ? unknown : bound " " rate_text(ceiling[bound], bound),
            own == "" || bound == "" ? unknown : sprintf("%.0f %%", 100 * work(line, bound) / ceiling[bound] / own_us)
 }
@@ -124,7 +125,7 @@ END {
     find_ceilings()
     keep_shared()
     print "| case | dtype | shape | gpubench, us | it reaches | PyTorch, us | gpubench / PyTorch | ceiling | reached |"
-    print "|---|---|---|---:|---:|---:|---:|---:|---:|"
+    print "|---|---|---|---:|---:|---:|---|---:|---:|"
     for (i = 1; i <= list_length; i++) print_line(list[i])
     for (version in versions) printf "\nPyTorch's rows: %s.\n", version
 }

@@ -185,10 +185,11 @@ if command -v gnuplot > /dev/null; then
 fi
 
 # Tables for documents, of peers that failed with the texts as their reasons.
-awk 'NR == 1 { print $0 ",ci95_low_us,ci95_high_us"; next } { print $0 ",1,2" }' "$work/drawn/model.csv" > "$work/out/own.csv"
+awk 'NR == 1 { print $0 ",ci95_low_us,ci95_high_us,sm_mhz"; next } { print $0 ",1,2,1980" }' "$work/drawn/model.csv" > "$work/out/own.csv"
 sed "s/,v\([0-9]*\),cuda/,torch-v\1,cuda/; s/,ok,,/,failed,reason=$esc|<script>,/" "$work/out/own.csv" > "$work/out/peers.csv"
 for program in scripts/tables/peers.awk compare/peers-cpu.awk; do
-    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f $program "$work/out/own.csv" threads=1 "$work/out/peers.csv" \
+    awk -v markdown=1 -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/ratio.awk -f $program \
+        "$work/out/own.csv" threads=1 "$work/out/peers.csv" \
         > "$work/out/table" 2> "$log"
     grep -q failed "$work/out/table" && quiet "$work/out/table" && ! grep -i '<script\|<img\|<svg' "$work/out/table" > "$log" &&
         contained

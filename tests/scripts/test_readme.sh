@@ -105,6 +105,14 @@ adamw='d=768 ff=3072 l=12 v=10000 t=128 p=100514304'
     echo "optimizer,optimizer.adamw,torch-fused,f32,$adamw,cold,t,1,ok,ungated,125,150000000,1000,Toy Card,one,PyTorch 2"
     echo "optimizer,optimizer.adamw,torch-eager,f32,$adamw,hot,t,1,ok,,1,150000000,1000,Toy Card,one,PyTorch 2"
 } > "$device/torch/optimizer.csv"
+# Each median with an interval of 2 % to both sides, at the full clock.
+with_intervals() { # with_intervals FILE
+    awk -F, -v OFS=, -v median=11 '
+        FNR == 1 { print $0, "ci95_low_us", "ci95_high_us", "sm_mhz"; next }
+        $median == "" { print $0, "", "", ""; next }
+        { print $0, 0.98 * $median, 1.02 * $median, 1980 }' "$1" > "$work/with" && mv "$work/with" "$1"
+}
+for file in "$device"/*.csv "$device"/torch/*.csv; do with_intervals "$file"; done
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 
 has() { # has NAME LINE
@@ -113,7 +121,7 @@ has() { # has NAME LINE
 }
 
 has "a case bound by memory, beside PyTorch" "| \`optimizer.adamw\` | f32 | $adamw \
-| multi_tensor 100.0 | 1.50 TB/s | torch-fused 125.0 (ungated) | 0.80 | bandwidth.copy 2.00 TB/s | 75 % |"
+| multi_tensor 100.0 | 1.50 TB/s | torch-fused 125.0 (ungated) | 0.800 (0.761 to 0.858) | bandwidth.copy 2.00 TB/s | 75 % |"
 has "a case bound by its products, without a peer" "| \`attention.forward\` | bf16 | $attention \
 | mma 200.0 | 200.0 TFLOP/s | not measured | not measured | gemm.nn bf16 500.0 TFLOP/s | 40 % |"
 has "which PyTorch that was" "PyTorch's rows: PyTorch 2."
@@ -125,13 +133,29 @@ grep -qx '## optimizer by PyTorch' "$work/full" && grep -q '| 200.0 | 125.0 |' "
 check $? "the full tables hold PyTorch's apart from the suites'"
 
 # A sitting that both were measured in: campaign t on card one. Nothing else counts.
-echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,150000000,1000,Toy Card,one,cc" \
+echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,150,150000000,1000,Toy Card,one,cc,147,153,1980" \
     >> "$device/optimizer.csv"
-echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,150000000,1000,Toy Card,two,cc" \
+echo "optimizer,optimizer.adamw,multi_tensor,f32,$adamw,cold,t,1,ok,,120,150000000,1000,Toy Card,two,cc,117,123,1980" \
     >> "$device/optimizer.csv"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 has "both sides are of one sitting where there is one" "| \`optimizer.adamw\` | f32 | $adamw \
-| multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.20 | bandwidth.copy 2.00 TB/s | 50 % |"
+| multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | 1.200 (1.153 to 1.249) | bandwidth.copy 2.00 TB/s | 50 % |"
+made_with() { # made_with SED: the tables with the sitting's own row changed
+    cp "$device/optimizer.csv" "$work/kept"
+    sed "/,cold,t,1,.*,one,/$1" "$work/kept" > "$device/optimizer.csv"
+    "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
+    mv "$work/kept" "$device/optimizer.csv"
+}
+made_with 's/,150,\(.*\),147,153,/,126,\1,123.48,128.52,/'
+has "an interval that contains 1 is a tie" "| \`optimizer.adamw\` | f32 | $adamw \
+| multi_tensor 126.0 | 1.19 TB/s | torch-fused 125.0 (ungated) | 1.008 (0.968 to 1.049), a tie | bandwidth.copy 2.00 TB/s | 60 % |"
+made_with 's/1980$/1935/'
+has "clocks that are 2.3 % apart give no ratio" "| \`optimizer.adamw\` | f32 | $adamw \
+| multi_tensor 150.0 | 1.00 TB/s | torch-fused 125.0 (ungated) | none, at 1935 and 1980 MHz | bandwidth.copy 2.00 TB/s | 50 % |"
+made_with 's/1980$/1945/'
+grep -q '| 1.200 (1.153 to 1.249) |' "$work/made"
+check $? "clocks that are 1.8 % apart do"
+"$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 has "false alarms of a suite" "| optimizer | 10 | 252 | 2 (0.79 %) | 22680 | 3 (0.013 %) | 3 | 1 |"
 
 "$work/scripts/readme.sh" > "$work/made"
