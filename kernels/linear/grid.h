@@ -14,6 +14,7 @@
 
 static inline int64_t linear_pieces(int64_t count, int64_t size)
 {
+    /* What has a product is not empty, nor are its blocks. NOLINTNEXTLINE(*-core.DivideZero) */
     return count / size + (count % size > 0);
 }
 

@@ -127,9 +127,9 @@ static int prepare_4(const void *args, void **state)
 
 #define ROW(NAME, NOTE, PREPARE, DTYPES)                                                      \
     {                                                                                         \
-        .name = NAME, .note = NOTE, .dtypes = DTYPES,                                         \
-        .workspace_bytes = model_habit_workspace_cpu, .prepare = PREPARE, .release = release, \
-        .run = run                                                                            \
+        .name = (NAME), .note = (NOTE), .dtypes = (DTYPES),                                   \
+        .workspace_bytes = model_habit_workspace_cpu, .prepare = (PREPARE),                   \
+        .release = release, .run = run                                                        \
     }
 
 const kernel_variant model_inputs_rows_cpu[3] = {

@@ -101,9 +101,9 @@ static int run_rebuilt(const void *args, void *workspace, void *state, kernel_st
 
 #define ROW(NAME, NOTE, PREPARE, RUN)                                                   \
     {                                                                                   \
-        .name = NAME, .note = NOTE, .dtypes = MODEL_HABIT_DTYPES_CPU,                   \
-        .workspace_bytes = workspace_bytes, .prepare = PREPARE, .release = release,     \
-        .run = RUN                                                                      \
+        .name = (NAME), .note = (NOTE), .dtypes = MODEL_HABIT_DTYPES_CPU,               \
+        .workspace_bytes = workspace_bytes, .prepare = (PREPARE), .release = release,   \
+        .run = (RUN)                                                                    \
     }
 
 const kernel_variant model_mask_rows_cpu[3] = {

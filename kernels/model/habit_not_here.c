@@ -24,8 +24,8 @@ static int never_run(const void *args, void *workspace, void *state, kernel_stre
 
 #define ROW(NAME, NOTE, WHY)                                                                 \
     {                                                                                        \
-        .name = NAME, .note = NOTE, .dtypes = KERNEL_DTYPE_BIT(KERNEL_F32),                  \
-        .unsupported = WHY, .run = never_run                                                 \
+        .name = (NAME), .note = (NOTE), .dtypes = KERNEL_DTYPE_BIT(KERNEL_F32),              \
+        .unsupported = (WHY), .run = never_run                                               \
     }
 
 const kernel_variant model_loss_rows_cpu[2] = {

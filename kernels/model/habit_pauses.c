@@ -127,9 +127,9 @@ static int run(const void *args, void *workspace, void *state, kernel_stream str
 
 #define ROW(NAME, NOTE, PREPARE)                                                              \
     {                                                                                         \
-        .name = NAME, .note = NOTE, .dtypes = MODEL_HABIT_DTYPES_CPU,                         \
-        .workspace_bytes = model_habit_workspace_cpu, .prepare = PREPARE, .release = release, \
-        .run = run                                                                            \
+        .name = (NAME), .note = (NOTE), .dtypes = MODEL_HABIT_DTYPES_CPU,                     \
+        .workspace_bytes = model_habit_workspace_cpu, .prepare = (PREPARE),                   \
+        .release = release, .run = run                                                        \
     }
 
 const kernel_variant model_evaluation_rows_cpu[2] = {

@@ -168,7 +168,7 @@ static const kernel_variant attention_rows[] = {
      .release = model_release_cpu, .run = model_habit_best_cpu},
 };
 
-#define TABLE(rows) {rows, sizeof rows / sizeof *rows}
+#define TABLE(rows) {(rows), sizeof(rows) / sizeof *(rows)}
 
 const model_habit model_habits_cpu[] = {
     MODEL_HABIT(optimizer, 1, 0, TABLE(optimizer_rows), NULL),
