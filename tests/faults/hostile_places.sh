@@ -240,6 +240,9 @@ if ${CC:-cc} -shared -fPIC -o back.so "$root/tests/faults/back.c" -ldl 2> "$log"
         [ "$(cd "$root" && sh scripts/csv.sh values name=median_us "$work/back.csv" | grep -c '^0*[1-9.][0-9.]*$')" -gt 0 ] &&
         ! grep -q ',-[0-9.]*,' back.csv
     check $? "a clock that is set back at each look changes no row"
+    LD_PRELOAD="$work/back.so" "$compare" --margin 500 --race "$suite" "$suite" -- $few > "$log" 2>&1
+    [ $? -eq 0 ] && grep -q ' [0-9][0-9]* processes, [0-9][0-9]* s$' "$log"
+    check $? "nor how long a race took"
 else
     check 0 "a clock that is set back" "no compiler"
 fi
