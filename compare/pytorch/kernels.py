@@ -67,11 +67,13 @@ def read_trace(events):
     return seen
 
 
-def profiled(gpu, call):
+def profiled(gpu, call, before):
     """One call of many alike, when all that happens once has happened."""
     from torch.profiler import ProfilerActivity, profile
     for _ in range(3):
+        before()
         call()
+    before()
     gpu.wait()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
         call()
@@ -90,14 +92,14 @@ def look(gpu, build, case):
     gpu.allow_tf32(case.dtype == "tf32")
     with gpu.context():
         workload = build(case)
-        workload.run()
+        workload.once()
         call = workload.run
         if case.variant in GRAPHS:
             for _ in range(2):
-                workload.run()
+                workload.once()
             gpu.wait()
             call = gpu.capture(workload.run)
-        return profiled(gpu, call)
+        return profiled(gpu, call, workload.before)
 
 
 def lines_of(variant, seen):

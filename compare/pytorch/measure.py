@@ -72,7 +72,7 @@ def measured_columns(instrument, case):
     gpu.begin(case)
     workload = instrument.build(case)
     for _ in range(3):  # the first runs load, tune, compile and allocate
-        workload.run()
+        workload.once()
     gpu.wait()
     sampler = Sampler(gpu, workload, as_graph=case.variant in GRAPHS)
     device_bytes = max(free_before - gpu.free_bytes(), 0)
@@ -93,7 +93,7 @@ def refuse_work_elsewhere(sampler):
     """Events on one stream do not see what another one does. 50 us are the host's."""
     us = sampler.take()
     sampler.outputs = None
-    trailing_us = min(sampler.gpu.trailing_us(sampler.call) for _ in range(3))
+    trailing_us = min(sampler.trailing_us() for _ in range(3))
     if trailing_us > 50 + 0.2 * us:
         raise RuntimeError(f"works on another stream than the timed one: the device was busy for "
                            f"{trailing_us:.0f} us after the stop event")

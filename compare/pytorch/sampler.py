@@ -2,6 +2,7 @@
 import time
 
 from .statistics import median_ranks, quantile
+from .workload import nothing
 
 WARMUP_RUNS = 5
 MAX_SAMPLES = 100000
@@ -19,6 +20,7 @@ class Sampler:
 
     def __init__(self, gpu, workload, as_graph):
         self.gpu, self.call, self.outputs = gpu, workload.run, None
+        self.before, self.is_repeatable = workload.before, workload.before is nothing
         self.flags, self.misses, self.captured = [], 0, False
         self.ungated = workload.ungated and gpu.asynchronous
         if as_graph:
@@ -28,6 +30,7 @@ class Sampler:
             self.give_up()
 
     def first_sleep_us(self):
+        self.before()
         wanted = 2 * self.gpu.enqueue_us(self.call) + self.MARGIN_US
         return min(wanted, self.LONGEST_SLEEP_US)
 
@@ -39,7 +42,7 @@ class Sampler:
         self.misses = 0
         if self.sleep_us < self.LONGEST_SLEEP_US:
             self.sleep_us = min(2 * self.sleep_us, self.LONGEST_SLEEP_US)
-        elif self.captured:
+        elif self.captured or not self.is_repeatable:
             self.give_up()
         else:
             self.try_capture()
@@ -61,6 +64,7 @@ class Sampler:
         """Microseconds of one run."""
         while True:
             self.outputs = None  # lets the allocator hand out the same memory again
+            self.before()
             us, hidden, self.outputs = self.gpu.time(self.call, self.sleep_us)
             if hidden or self.ungated:
                 self.misses = 0
@@ -68,6 +72,11 @@ class Sampler:
             self.misses += 1
             if self.misses == self.MISSES:
                 self.lengthen_gate()
+
+    def trailing_us(self):
+        """How long the device goes on after the stop event: on other streams."""
+        self.before()
+        return self.gpu.trailing_us(self.call)
 
 
 def warm_up_window(sampler):

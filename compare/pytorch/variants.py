@@ -10,10 +10,11 @@ SDPA_BACKENDS = {"torch-sdpa-flash": "FLASH_ATTENTION", "torch-sdpa-cudnn": "CUD
 GRAPH_BACKENDS = {"torch-graph-flash": "FLASH_ATTENTION", "torch-graph-cudnn": "CUDNN_ATTENTION",
                   "torch-compile-graph-cudnn": "CUDNN_ATTENTION"}
 PLAIN, COMPILE_GRAPH = "torch-plain", "torch-compile-graph"
+AUTOTUNE = "torch-max-autotune"
 # PyTorch's own graphs, a piece at a time; a backward pass that is run again from the same
 # forward pass would find their memory taken.
 REDUCE_OVERHEAD = "torch-reduce-overhead"
-COMPILED = (COMPILE, COMPILE_GRAPH, REDUCE_OVERHEAD, "torch-compile-graph-cudnn")
+COMPILED = (COMPILE, AUTOTUNE, COMPILE_GRAPH, REDUCE_OVERHEAD, "torch-compile-graph-cudnn")
 GRAPHS = (GRAPH, COMPILE_GRAPH, *GRAPH_BACKENDS)
 
 # Some backends take halves only.
@@ -23,6 +24,8 @@ WAYS = (EAGER, PLAIN, COMPILE, GRAPH, COMPILE_GRAPH)
 BACKWARD = {"f32": WAYS, "tf32": WAYS, "bf16": WAYS + tuple(GRAPH_BACKENDS)}
 MODEL = {dtype: ways + (REDUCE_OVERHEAD,) for dtype, ways in BACKWARD.items()}
 STEPS = (EAGER, FOREACH, FUSED)
+FUSABLE = (EAGER, COMPILE, AUTOTUNE)
+PRODUCTS_WITHIN = FUSABLE + (GRAPH, COMPILE_GRAPH)
 
 # Beside PyTorch on the CPU: the same work in numpy's words, and of a case's matrix products
 # those of its linear layers alone, by numpy's BLAS.
@@ -36,22 +39,25 @@ def each(names, variants):
     return {name: variants for name in names.split()}
 
 
+LOSSES = "cross_entropy.forward cross_entropy.backward cross_entropy.forward_backward"
+NORMS = ("layernorm.forward layernorm.backward rmsnorm.forward rmsnorm.backward "
+         "layernorm_residual.forward layernorm_residual.backward "
+         "rmsnorm_residual.forward rmsnorm_residual.backward")
+
+
 # By suite and case: the variants, or by dtype the variants.
 VARIANTS = {
     "attention": each("attention.forward attention.backward", ATTENTION),
-    "block": each("block.forward block.backward", (EAGER, COMPILE, GRAPH)),
+    "block": each("block.forward block.backward", PRODUCTS_WITHIN),
     "ceilings": each("bandwidth.read bandwidth.write bandwidth.copy bandwidth.triad gemm.nn",
                      (EAGER,)),
-    "embedding": {"embedding.forward": (EAGER, COMPILE), "embedding.backward": (EAGER,)},
-    "ffn": each("ffn.forward ffn.backward", (EAGER, COMPILE, GRAPH)),
-    "loss": each("cross_entropy.forward cross_entropy.backward cross_entropy.forward_backward",
-                 (EAGER, COMPILE)),
+    "embedding": each("embedding.forward embedding.backward", FUSABLE),
+    "ffn": each("ffn.forward ffn.backward", PRODUCTS_WITHIN),
+    "loss": each(LOSSES, FUSABLE),
     "memcpy": each("memcpy.h2d memcpy.d2h", PATHS) | each("memcpy.d2d memcpy.memset", (EAGER,)),
     "model": each("model.forward model.forward_loss model.step", MODEL)
     | each("model.backward", BACKWARD),
-    "norm": each("layernorm.forward layernorm.backward rmsnorm.forward rmsnorm.backward "
-                 "layernorm_residual.forward layernorm_residual.backward "
-                 "rmsnorm_residual.forward rmsnorm_residual.backward", (EAGER, COMPILE)),
+    "norm": each(NORMS, FUSABLE),
     "optimizer": each("optimizer.adamw optimizer.sgd", STEPS)
     | each("optimizer.clip_norm optimizer.clip_scale", (EAGER, FOREACH)),
 }
@@ -72,11 +78,12 @@ CPU_VARIANTS = {
                   "embedding.backward": (EAGER,)},
     "ffn": {"ffn.forward": in_f32((EAGER, COMPILE), NUMPY, PRODUCTS),
             "ffn.backward": in_f32((EAGER, COMPILE), PRODUCTS)},
-    "loss": dict(VARIANTS["loss"], **{"cross_entropy.forward": in_f32((EAGER, COMPILE), NUMPY)}),
+    "loss": dict(each(LOSSES, (EAGER, COMPILE)),
+                 **{"cross_entropy.forward": in_f32((EAGER, COMPILE), NUMPY)}),
     "memcpy": each("memcpy.h2h memcpy.memset", (EAGER,)),
     "model": each("model.forward model.forward_loss model.backward model.step",
                   (EAGER, PLAIN, COMPILE)),
-    "norm": dict(VARIANTS["norm"],
+    "norm": dict(each(NORMS, (EAGER, COMPILE)),
                  **each("layernorm.forward rmsnorm.forward layernorm_residual.forward "
                         "rmsnorm_residual.forward", in_f32((EAGER, COMPILE), NUMPY))),
     "optimizer": dict(VARIANTS["optimizer"], **{"optimizer.adamw": in_f32(STEPS, NUMPY)}),

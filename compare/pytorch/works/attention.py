@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from ..variants import NUMPY, SDPA_BACKENDS
 from ..workload import Workload
-from .calls import autograd_run, in_numpy
+from .calls import backward_work, in_numpy
 from .checks import compared, doubles, reference_gradients
 
 
@@ -62,7 +62,7 @@ def build_attention_backward(case, inputs):
                 for pair in compared(case, [output[at] for output in outputs],
                                      reference_gradients(reference, [x[at] for x in leaves],
                                                          [gradient[at]]))]
-    return Workload(autograd_run(attend(*leaves), leaves, gradient), verify)
+    return backward_work(case, lambda: attend(*leaves), leaves, gradient, verify)
 
 
 BUILDERS = {"attention.forward": build_attention_forward,

@@ -4,7 +4,7 @@ import functools
 from torch.nn import functional
 
 from ..workload import Workload
-from .calls import autograd_run, compiled, forward_run
+from .calls import backward_work, compiled, forward_run
 from .checks import compared, doubles, reference_gradients
 from .ffn import ffn
 
@@ -55,12 +55,12 @@ def build_block_forward(case, inputs):
 
 def build_block_backward(case, inputs):
     block = transformer_block(case.shape["h"])
-    leaves = block_leaves(case, inputs, grad=True)
+    forward, leaves = compiled(block, case), block_leaves(case, inputs, grad=True)
     gradient = inputs.normal(*leaves[0].shape, dtype=case.dtype, stream=len(leaves))
 
     def verify(outputs):
         return compared(case, outputs, reference_gradients(block, leaves, [gradient]))
-    return Workload(autograd_run(compiled(block, case)(*leaves), leaves, gradient), verify)
+    return backward_work(case, lambda: forward(*leaves), leaves, gradient, verify)
 
 
 BUILDERS = {"block.forward": build_block_forward, "block.backward": build_block_backward}

@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 
 from ..workload import Workload
-from .calls import autograd_run, compiled
+from .calls import backward_work, compiled
 from .checks import compared
 
 
@@ -39,7 +39,7 @@ def build_embedding_forward(case, inputs):
 def build_embedding_backward(case, inputs):
     s = case.shape
     tokens = inputs.tokens(s, torch.int32)
-    tables = embedding_tables(case, inputs, grad=True)
+    forward, tables = compiled(embed, case), embedding_tables(case, inputs, grad=True)
     gradient = inputs.normal(s["n"], s["c"], dtype=case.dtype, stream=2)
 
     def verify(outputs):
@@ -49,7 +49,7 @@ def build_embedding_backward(case, inputs):
         if s["t"]:
             references.append(rows.view(-1, s["t"], s["c"]).sum(0))
         return compared(case, outputs, references)
-    return Workload(autograd_run(embed(tokens, *tables), tables, gradient), verify)
+    return backward_work(case, lambda: forward(tokens, *tables), tables, gradient, verify)
 
 
 BUILDERS = {"embedding.forward": build_embedding_forward,

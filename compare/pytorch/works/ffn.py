@@ -4,7 +4,7 @@ import functools
 from torch.nn import functional
 
 from ..workload import Workload
-from .calls import autograd_run, compiled, forward_run
+from .calls import backward_work, compiled, forward_run
 from .checks import compared, doubles, reference_gradients, sampled_indices
 
 
@@ -32,7 +32,7 @@ def build_ffn_forward(case, inputs):
 
 
 def build_ffn_backward(case, inputs):
-    leaves = ffn_leaves(case, inputs, grad=True)
+    forward, leaves = compiled(ffn, case), ffn_leaves(case, inputs, grad=True)
     x, w1, b1, w2, b2 = leaves
     gradient = inputs.normal(*x.shape, dtype=case.dtype, stream=5)
     rows = sampled_indices(case.shape["n"], 16, inputs.device)
@@ -46,7 +46,7 @@ def build_ffn_backward(case, inputs):
                                        [gradient])
         return compared(case, [dx[rows], dw1[units], db1[units], dw2[:, units], db2],
                         [of_rows[0], *of_units[1:]])
-    return Workload(autograd_run(compiled(ffn, case)(*leaves), leaves, gradient), verify)
+    return backward_work(case, lambda: forward(*leaves), leaves, gradient, verify)
 
 
 BUILDERS = {"ffn.forward": build_ffn_forward, "ffn.backward": build_ffn_backward}

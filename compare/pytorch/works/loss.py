@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 
 from ..workload import Workload
-from .calls import autograd_run, compiled, forward_run
+from .calls import backward_work, compiled, forward_run
 from .checks import compared, doubles, sampled_indices
 
 
@@ -32,12 +32,10 @@ def build_loss(case, inputs):
                         [reference.detach() for reference in references])
 
     if which == "forward":
-        run = forward_run(lambda x: losses_of(x, targets), [logits], keep=False)
-    elif which == "backward":
-        run = autograd_run(losses_of(logits, targets), logits, gradient)
-    else:
-        run = forward_backward
-    return Workload(run, verify)
+        return Workload(forward_run(lambda x: losses_of(x, targets), [logits], keep=False), verify)
+    if which == "backward":
+        return backward_work(case, lambda: losses_of(logits, targets), logits, gradient, verify)
+    return Workload(forward_backward, verify)
 
 
 BUILDERS = {f"cross_entropy.{which}": build_loss

@@ -5,7 +5,7 @@ import torch
 
 from ..variants import GRAPHS
 from ..workload import Workload
-from .calls import autograd_run, compiled
+from .calls import backward_work, compiled
 from .checks import TOLERANCE, relative_error
 from .gpt import (chosen_attention, drawn_text, gpt, gpt_loss, held_to_backend,
                   parameters_of, vocabulary_mask)
@@ -67,9 +67,12 @@ class Model:
                  / (scale * math.sqrt(squares)), tolerance_of(self.case))
                 for own, product, squares in sums]
 
-    def workload(self, run, verify):
+    def is_ungated(self):
         """Launch by launch the host's share is part of what a model costs."""
-        return Workload(run, verify, ungated=self.case.variant not in GRAPHS)
+        return self.case.variant not in GRAPHS
+
+    def workload(self, run, verify):
+        return Workload(run, verify, ungated=self.is_ungated())
 
 
 def build_forward(case, inputs):
@@ -91,8 +94,9 @@ def build_forward_loss(case, inputs):
 
 def build_backward(case, inputs):
     model = Model(case, inputs, grad=True)
-    return model.workload(autograd_run(model.loss(), model.parameters, None),
-                          lambda outputs: model.check_gradients(outputs, model.reference()))
+    return backward_work(case, model.loss, model.parameters, None,
+                         lambda outputs: model.check_gradients(outputs, model.reference()),
+                         ungated=model.is_ungated())
 
 
 class Step:

@@ -4,7 +4,7 @@ import functools
 from torch.nn import functional
 
 from ..workload import Workload
-from .calls import autograd_run, compiled
+from .calls import backward_work, compiled
 from .checks import compared, doubles, reference_gradients, sampled_indices
 
 NORM_EPSILON = 1e-5
@@ -54,13 +54,13 @@ def build_norm_forward(case, inputs):
 def build_norm_backward(case, inputs):
     norm = norm_function(case)
     leaves, residual = norm_operands(case, inputs, grad=True)
-    outputs = compiled(norm, case)(*leaves, *residual)
+    forward = compiled(norm, case)
     gradients = [inputs.normal(*output.shape, dtype=case.dtype, stream=4 + i)
-                 for i, output in enumerate(outputs)]
+                 for i, output in enumerate(norm(*leaves, *residual))]
 
     def verify(found):
         return compared(case, found, reference_gradients(norm, leaves, gradients, residual))
-    return Workload(autograd_run(outputs, leaves, gradients), verify)
+    return backward_work(case, lambda: forward(*leaves, *residual), leaves, gradients, verify)
 
 
 BUILDERS = {f"{kind}.{direction}": build

@@ -67,7 +67,8 @@ class Listed(unittest.TestCase):
         cases = cases_of("norm", rows)
         self.assertEqual([case.key for case in cases],
                          ["layernorm.forward torch-eager f32 n=1 c=2",
-                          "layernorm.forward torch-compile f32 n=1 c=2"])
+                          "layernorm.forward torch-compile f32 n=1 c=2",
+                          "layernorm.forward torch-max-autotune f32 n=1 c=2"])
         self.assertEqual({case.listed["bytes"] for case in cases}, {20})
 
     def test_a_whole_model_has_cudnn_in_halves_only(self):

@@ -69,6 +69,23 @@ class Gate(unittest.TestCase):
     def test_a_graph_is_no_flag_where_it_was_asked_for(self):
         self.assertEqual(self.sampler(FakeGpu(), as_graph=True).flags, [])
 
+    def test_what_comes_before_a_run_is_not_timed_and_cannot_be_captured(self):
+        order, gpu = [], FakeGpu(needs_us=1e9)
+
+        def timed(call, sleep_us):
+            order.append("time")
+            call()
+            return 1.0, False, None
+        gpu.time = timed
+        work = Workload(lambda: order.append("run"), None, before=lambda: order.append("before"))
+        found = Sampler(gpu, work, as_graph=False)
+        found.take()
+        found.trailing_us()
+        self.assertEqual(found.flags, ["ungated"])
+        self.assertEqual(order[:2], ["before", "run"])  # how long it takes to enqueue
+        self.assertEqual(order[2:], ["before", "time", "run"] * (len(order) // 3 - 1)
+                         + ["before", "run"])
+
     def test_a_case_that_wants_no_gate_has_none(self):
         gpu = FakeGpu(needs_us=1e9)
         self.assertEqual(self.sampler(gpu, ungated=True).flags, ["ungated"])

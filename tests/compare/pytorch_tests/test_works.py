@@ -28,7 +28,7 @@ TINY = {
 }
 # What a CPU does not have; and compiling, which takes minutes.
 NOT_HERE = ("torch-sdpa-cudnn", "torch-sdpa-efficient", "torch-pinned", "torch-compile",
-            "torch-compile-graph", "torch-compile-graph-cudnn", "torch-graph-cudnn",
+            "torch-max-autotune", "torch-compile-graph", "torch-compile-graph-cudnn", "torch-graph-cudnn",
             "torch-reduce-overhead")
 
 
