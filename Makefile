@@ -34,7 +34,7 @@ VERSION = $(shell sed -n 's/^.define GPUBENCH_VERSION "\(.*\)"/\1/p' gpubench.h)
 # one of PyTorch's, and for a comparison.
 SUITE_RUNS := $(or $(RUNS),1)
 BASELINE_RUNS := $(or $(RUNS),5)
-TORCH_RUNS := $(or $(RUNS),3)
+TORCH_RUNS := $(or $(RUNS),6)
 COMPARE_RUNS := $(or $(RUNS),3)
 # The revision of this tree's own repository, since the tree may be unpacked inside another
 # one. A variable GIT of the environment is somebody else's: only the command line sets it.
