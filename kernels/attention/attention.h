@@ -25,9 +25,10 @@ typedef struct attention_shape {
 
 /* Elements from one batch, head and token to the next; the head_dim elements of
  * a row lie behind each other. All 0: contiguous. Else positive multiples of 8
- * (of e4m3: q's, k's and v's of 16) that keep rows apart. So heads can be read where a linear layer wrote them,
- * [batch, tokens, 3, heads, head_dim], without a copy that transposes. Variants
- * that take contiguous tensors only say so in `unsupported`. */
+ * (of e4m3: q's, k's and v's of 16) that keep rows apart. So heads can be read
+ * where a linear layer wrote them, [batch, tokens, 3, heads, head_dim], without a
+ * copy that transposes. Variants that take contiguous tensors only say so in
+ * `unsupported`. */
 typedef struct attention_strides {
     int64_t batch, head, token;
 } attention_strides;
@@ -44,9 +45,9 @@ const char *attention_backward_is_strided(const void *args);
 const char *attention_forward_is_masked(const void *args);
 const char *attention_forward_is_special(const void *args);
 
-/* q, k, v and out hold elements of dtype (of e4m3: out of bf16; q, k and v stand for
- * themselves, and a variant may round probabilities to e4m3 as well), and device memory is aligned to 16
- * bytes, as any allocation is. lse is NULL or gets, as f32 [batch, heads,
+/* q, k, v and out hold elements of dtype (of e4m3: out of bf16; q, k and v stand
+ * for themselves, and a variant may round probabilities to e4m3 as well), and device
+ * memory is aligned to 16 bytes, as any allocation is. lse is NULL or gets, as f32 [batch, heads,
  * tokens], the natural logarithm of the sum of exp(scaled score) of each row:
  * what a backward pass needs to recompute the probabilities. */
 typedef struct attention_forward_args {
