@@ -61,7 +61,7 @@
  *
  * Beside cuDNN 9.19, cold rows in turn on one H200, each under 2 s of its own load where the
  * power cap slows it: at 1024 tokens (as above) 0.89 full, both at 1980 MHz, and 0.90 causal,
- * at 1920 to 1965, where it was 1.07 and 1.13 before dq was rounded so; at 8192 tokens 1.00
+ * at 1920 to 1965 (on another card 1.07 and 1.13 before dq was rounded so); at 8192 tokens 1.00
  * full, at 1725 to 1755 MHz where cuDNN has 1845 to 1920, and 1.01 causal, at 1770 to 1800
  * where it keeps 1980. By the hardware's counters cuDNN's three kernels take 68, 641 and 55
  * us of the 1024 tokens, at 1.74 GHz, these 66, 582 and 47: what is behind at 8192 is not

@@ -1,8 +1,9 @@
-# peers.awk - with csv.awk, numbers.awk and ratio.awk: the model suite's rows, then those of its peers,
+# peers.awk - with csv.awk, numbers.awk and ratio.awk: the model suite's rows, then its peers',
 # as markdown: for each case, dtype and shape that both have, the suite's fastest variant
 # beside each variant of a peer, with tokens per second of both and the suite's time over the
 # peer's, as ratio.awk writes it. Medians over the rounds of median_us. Of the suite's rows only
-# those of the sittings that a peer has too. Each row of a peer that is not ok is named at the end. With -v best=1 only
+# those of the sittings that a peer has too. Each row of a peer that is not ok is named at the
+# end. With -v best=1 only
 # the fastest of each shape's peers.
 
 value("mode") != "" && value("mode") != "cold" { next }
