@@ -214,8 +214,8 @@ habits: compile-model   ## what habits cost a training step, as a table: results
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)
 
-torch-baselines: compile-all   ## measure PyTorch as a campaign of this device's baselines
-	sh scripts/torch-baselines.sh $(TORCH_RUNS) --suites $(BUILD) $(ARGS)
+torch-baselines: compile-all   ## measure PyTorch and the suites' fastest in turn, for this device's baselines
+	sh scripts/torch-baselines.sh $(BUILD) $(TORCH_RUNS) $(ARGS)
 
 compare: compile-all   ## measure every suite and judge it against the baselines
 	$(call ONE_BY_ONE,compare)

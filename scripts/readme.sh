@@ -78,7 +78,7 @@ device_tables() {
     printf '\n# Every shape and variant\n'
     for file in $(files_of "$folder"); do
         case $file in
-        "$folder"torch/*) by=' by PyTorch' ;;
+        "$folder"torch/*) by=' by PyTorch and beside it' ;;
         "$folder"llmc/*) by=' by llm.c' ;;
         *) by= ;;
         esac

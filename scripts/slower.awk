@@ -2,11 +2,6 @@
 # one regular expression: of their --list lines, or with `labels` set of the names that
 # the tool's --filter goes by.
 
-function escaped(text) {
-    gsub(/[.+*?()\[\]{}|^$\\]/, "\\\\&", text)
-    return text
-}
-
 value("verdict") == "SLOWER" {
     line = joined(labels ? "suite case variant backend dtype params mode" : "case variant dtype params")
     if (line in seen) next

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 
-from .sampler import Sampler, soak, take_samples, warm_up, warm_up_window
+from .sampler import Sampler, soak, take_samples, wait_for_calm, warm_up, warm_up_window
 from .statistics import describe, quantile
 from .variants import COMPILED, GRAPHS
 from .workload import Mismatch, Workload
@@ -76,6 +76,7 @@ def measured_columns(instrument, case):
     gpu.wait()
     sampler = Sampler(gpu, workload, as_graph=case.variant in GRAPHS)
     device_bytes = max(free_before - gpu.free_bytes(), 0)
+    wait_for_calm(gpu.nvml)
     warmup, flags, limited = warm_up(sampler, instrument)
     if limited:
         runs, more_flags = soak(sampler, instrument)

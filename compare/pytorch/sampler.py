@@ -9,6 +9,7 @@ MAX_SAMPLES = 100000
 LONG_US = 1000  # of a run whose power a short warm-up does not show
 SOAK_S, SOAK_AT_MOST_S, SOAK_WINDOW_S = 2.0, 6.0, 0.5
 SWING_S = 2.5  # of the clock at the power cap
+CALM_S = 1.0  # after which an idle device shows nothing of the load before
 
 
 class Sampler:
@@ -77,6 +78,14 @@ class Sampler:
         """How long the device goes on after the stop event: on other streams."""
         self.before()
         return self.gpu.trailing_us(self.call)
+
+
+def wait_for_calm(nvml):
+    """What ran before leaves its power behind for a while, which is not this case's: until its
+    sign is gone, at most CALM_S."""
+    start = time.monotonic()
+    while nvml.is_power_limited() and time.monotonic() - start < CALM_S:
+        time.sleep(CALM_S / 20)
 
 
 def warm_up_window(sampler):

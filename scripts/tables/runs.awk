@@ -3,7 +3,7 @@
 # how many of the runs a case has. Only rows that are ok.
 
 value("status") == "ok" {
-    source = value("suite") (value("variant") ~ /^torch-/ ? " by PyTorch" : "")
+    source = value("suite") (value("variant") ~ /^torch-/ ? " by PyTorch" : FILENAME ~ /(^|\/)torch\// ? " beside PyTorch" : "")
     if (!(source in known)) { known[source] = 1; sources[++source_count] = source }
     count_once(run_count, source, "run " value("run") " of " value("campaign"))
     count_once(campaign_count, source, "campaign " value("campaign"))

@@ -4,7 +4,8 @@
 # fastest of PyTorch's (their names begin with torch-), and the device's ceiling with the
 # share of it that is reached. Medians over the runs of median_us; only rows that are ok
 # and cold, and of the suites' rows only those of the sittings (one campaign on one
-# card) that PyTorch has too, where there are any: cards and days differ. Which ratios
+# card) that PyTorch has too, where there are any: cards and days differ. (In torch/ they
+# stand beside PyTorch's own.) Which ratios
 # there are, and with which interval: ratio.awk.
 #
 # The ceiling is what the ceilings suite reached on this device: the bandwidth of a

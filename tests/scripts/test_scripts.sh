@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/built/\n/inside/\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -269,33 +269,58 @@ grep -q "warning: settings differ: current has 'precision=0.5" log
 check $? "or says that they differ"
 cp kept baselines/toy-card-1/toy.csv
 
-# What stands for Python measures two suites.
-: > calls
+# What stands for Python measures two suites, of which one has a baseline here; each suite's
+# program then measures its own.
+mkdir built && ln -s ../fake built/toy && ln -s ../fake built/other
+torch_baselines() { FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built "$@" > log 2>&1; }
+lines_of() { [ "$(wc -l < "baselines/toy-card-1/torch/$1.csv")" -eq "$2" ]; }
+rows next2 own 150 150.1
+grep -v steady next2 > next2.new && mv next2.new next2
+sed 's/toy,toy/other,other/' next2 > next3
 rows next1 first 200 200.1
-sed '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1 > next2
-cp next2 next1
-FORCE=1 PYTHON=./fake FAKE_STATUS=1 sh scripts/torch-baselines.sh 2 --without x > log 2>&1
-[ $? -eq 1 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 3 ] &&
-    [ "$(grep -c '2,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
-check $? "PyTorch's rows are kept by suite; the status says that a case failed"
-grep -q -- '^compare/pytorch --runs 2 .*--without x' calls
-check $? "the number of processes and the arguments reach compare/pytorch"
-FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
-[ $? -eq 0 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] &&
-    [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
-    ! grep -q torch- baselines/toy-card-1/toy.csv
-check $? "PyTorch's second campaign is appended, beside the suite's own rows"
+sed -i '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1
+# Behind the fastest in order and in name, and in another mode.
+sed -n '/changing/{s/,a,/,b+,/; s/,ok,[0-9.]*/,ok,50/p; s/,b+,/,c,/; s/,cold,/,hot,/; s/,ok,50/,ok,20/p}' kept >> baselines/toy-card-1/toy.csv
 : > calls
-FORCE=1 PYTHON=./fake FAKE_STATUS=2 sh scripts/torch-baselines.sh 2 > log 2>&1
-[ $? -eq 2 ] && [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ]
+FAKE_STATUS=1 torch_baselines 1 --without x
+[ $? -eq 1 ] && lines_of toy 5 && lines_of other 5 &&
+    [ "$(grep -c '2,other,other.steady,torch-eager' baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+check $? "PyTorch's rows are kept by suite, with the suite's own; the status says that a case failed"
+sed -n 1p calls | grep -q -- '^compare/pytorch --suites built --runs 1 --seed 1 --campaign [0-9TZ]*-1 .*--without x$'
+check $? "a round is one process, and the arguments reach compare/pytorch"
+sed -n 2p calls | grep -qF -- '--filter ^toy\.changing b\+ f32 n=1$' &&
+    sed -n 3p calls | grep -qF -- '--filter ^other\.steady [^ ]+ f32 n=1$' && [ "$(wc -l < calls)" -eq 3 ]
+check $? "beside it runs the fastest variant of each case by the baseline; without one, all"
+[ "$(sed -n 's/.*--campaign \([^ ]*\).*/\1/p' calls | sort -u | wc -l)" -eq 1 ]
+check $? "both sides of a round are one campaign"
+sed -i 's/first\|own/second/; 1s/$/,settings/; 2,$s/$/,precision=1 max-time=0.05 min-samples=30 warmup=5/' next[123]
+: > calls
+FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built 1 > log 2>&1
+[ $? -eq 0 ] && head -1 baselines/toy-card-1/torch/toy.csv | grep -q 'device,settings$' && lines_of toy 9 && lines_of other 9 &&
+    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --runs 1 '
+check $? "the suites run with PyTorch's settings"
+for file in 1 2 3; do
+    sed 's/second/fourth/' "next$file" > "next$((file + 3))"
+    sed -i 's/second/third/' "next$file"
+done
+: > calls
+torch_baselines 2
+[ $? -eq 0 ] && lines_of toy 17 && lines_of other 17 && [ "$(wc -l < calls)" -eq 6 ] &&
+    [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
+    ! grep -q 'torch-\|,own,' baselines/toy-card-1/toy.csv
+check $? "two more rounds are appended, and the suite's own baseline is as it was"
+: > calls
+FAKE_STATUS=2 torch_baselines 2
+[ $? -eq 2 ] && lines_of toy 17
 check $? "no way to measure PyTorch: status 2, nothing recorded"
-FORCE=1 PYTHON=true sh scripts/torch-baselines.sh 2 --help > log 2>&1 &&
+FORCE=1 PYTHON=true sh scripts/torch-baselines.sh built 2 --help > log 2>&1 &&
     FORCE=1 sh scripts/baseline.sh true toy 2 --list >> log 2>&1 &&
-    [ "$(wc -l < baselines/toy-card-1/torch/toy.csv)" -eq 5 ] && [ ! -s log ]
+    lines_of toy 17 && [ ! -s log ]
 check $? "what was measured before is not recorded again by --help or --list"
-PYTHON=./fake sh scripts/torch-baselines.sh 2 > log 2>&1
+PYTHON=./fake sh scripts/torch-baselines.sh built 2 > log 2>&1
 [ $? -eq 2 ] && grep -q 'has changes' log
 check $? "PyTorch is not recorded in a tree with changes either"
+cp kept baselines/toy-card-1/toy.csv
 
 # norm_rows FILE RUNS LARGE SMALL BACKWARD: medians of the kernel that is patched at
 # two shapes and of one that is not; runs differ by 0.1 %.

@@ -106,7 +106,10 @@ class PowerCap(unittest.TestCase):
         gpu.time = timed
         instrument = Instrument(gpu, lambda case: Workload(nothing, lambda outputs: [(0.0, 0.0)]),
                                 0.005, 10, max_time_s)
-        ticks = types.SimpleNamespace(monotonic=lambda: clock.now)
+
+        def sleep(seconds):
+            clock.now += seconds
+        ticks = types.SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep)
         with mock.patch.object(sampler, "time", ticks):
             row = measure.measured_columns(instrument, make_case("norm", "test.fine", "torch-eager",
                                                                  "f32", "n=1", 1024))
@@ -118,7 +121,12 @@ class PowerCap(unittest.TestCase):
         self.assertLess(sampled, 0.06)
 
     def test_one_look_may_be_what_ran_before(self):
-        self.assertLess(self.measure(lambda look: look == 1)[0], 0.3)
+        self.assertLess(self.measure(lambda look: look == 2)[0], 0.3)
+
+    def test_what_ran_before_is_waited_out(self):
+        before, sampled, _ = self.measure(lambda look: look <= 10)
+        self.assertLess(before, 0.3)
+        self.assertLess(sampled, 0.06)
 
     def test_near_it_two_seconds_come_before_samples_of_a_swing(self):
         before, sampled, flags = self.measure(lambda look: True)
