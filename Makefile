@@ -147,11 +147,11 @@ ifneq ($(filter suites habits watch check-kernels baselines compare suite-% kern
 .NOTPARALLEL:
 endif
 
-# A suite that fails does not keep the next from being measured.
+# A suite that fails does not keep the next from being measured, nor from what comes last.
 define ONE_BY_ONE
 	@failed=0; for suite in $(SUITES); do \
 	  $(MAKE) --no-print-directory $(1)-$$suite || failed=1; \
-	done; exit $$failed
+	done; $(if $(2),$(MAKE) --no-print-directory $(2) || failed=1;) exit $$failed
 endef
 
 compile-all:
@@ -218,7 +218,12 @@ torch-baselines: compile-all   ## measure PyTorch and the suites' fastest in tur
 	sh scripts/torch-baselines.sh $(BUILD) $(TORCH_RUNS) $(ARGS)
 
 compare: compile-all   ## measure every suite and judge it against the baselines
-	$(call ONE_BY_ONE,compare)
+	@rm -f $(SUITES:%=results/%-summary.txt)
+	$(call ONE_BY_ONE,compare,compared)
+
+.PHONY: compared
+compared:
+	@sh scripts/summary.sh $(SUITES)
 
 # What scripts/race.sh, which compare.sh calls too, builds the older revision with.
 RACE_ENVIRONMENT = BACKEND=$(BACKEND) ARCH='$(ARCH)' CFLAGS='$(CFLAGS)' CC='$(CC)' \

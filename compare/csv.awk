@@ -70,12 +70,6 @@ function joined(names,    n, i, part, text, line) {
     return line
 }
 
-# A regular expression that matches this text and nothing else, for those who choose cases.
-function escaped(text) {
-    gsub(/[.+*?()\[\]{}|^$\\]/, "\\\\&", text)
-    return text
-}
-
 function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }
 
 # The number in a column, or "" where it may be and is empty.

@@ -84,6 +84,19 @@ static void explain_status(const struct comparison *comparison)
         refuse("cannot judge: no case is ok on both sides and has a value");
 }
 
+static void write_csv(FILE *out, const void *what)
+{
+    report_csv(out, what);
+}
+
+/* For programs, beside the report for whoever reads it. */
+static int write_verdicts(const struct options *options, int status, const struct comparison *comparison)
+{
+    struct options to_file = *options;
+    to_file.output = options->verdicts;
+    return options->verdicts ? write_output(&to_file, status, write_csv, comparison) : status;
+}
+
 static int finish_comparison(const struct options *options, const struct comparison *comparison)
 {
     if (comparison->device_row && !options->settings.ignore_device)
@@ -93,6 +106,7 @@ static int finish_comparison(const struct options *options, const struct compari
         explain_status(comparison);
     if (comparison->count == 0)
         return status;
+    status = write_verdicts(options, status, comparison);
     struct written_comparison written = {comparison, options};
     if (options->format == FORMAT_CSV || options->format == FORMAT_JSON)
         print_notes(stderr, comparison, &plain_style, "gpubench-compare: ");

@@ -28,6 +28,7 @@ enum option {
     OPTION_LIMIT,
     OPTION_ALL,
     OPTION_OUTPUT,
+    OPTION_VERDICTS,
     OPTION_ONLY,
     OPTION_TIMEOUT,
     OPTION_SUBSET,
@@ -69,6 +70,7 @@ static const struct {
     [OPTION_LIMIT] = {"--limit", TAKES_VALUE},
     [OPTION_ALL] = {"--all", TAKES_NOTHING},
     [OPTION_OUTPUT] = {"--output", TAKES_VALUE},
+    [OPTION_VERDICTS] = {"--verdicts", TAKES_VALUE},
     [OPTION_ONLY] = {"--only", TAKES_VALUE},
     [OPTION_TIMEOUT] = {"--timeout", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
@@ -225,6 +227,8 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_text(parsing, option, text, &options->filter);
     case OPTION_ONLY:
         return take_text(parsing, option, text, &options->only);
+    case OPTION_VERDICTS:
+        return take_text(parsing, option, text, &options->verdicts);
     case OPTION_TIMEOUT:
         return take_seconds(parsing, option, text, &options->timeout_s);
     default:
@@ -331,6 +335,9 @@ static bool check_sides(struct parsing *parsing)
     if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
         return fail(parsing, "%s is for --race",
                     options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
+    if (options->verdicts && options->mode != MODE_COMPARE && options->mode != MODE_VARIANTS &&
+        options->mode != MODE_RACE)
+        return fail(parsing, "--verdicts is for what has verdicts: two sides, --variants and --race");
     if ((options->mode == MODE_CARDS || options->mode == MODE_HISTORY) &&
         (options->format == FORMAT_MARKDOWN || options->format == FORMAT_GITHUB))
         return fail(parsing, "%s writes the formats text, csv and json",
@@ -424,6 +431,7 @@ static const char option_lines[] =
     "                          would not fit a screen of 50 lines; markdown 60; with\n"
     "                          --all, and with 0: every one)\n"
     "  --output FILE           write there instead of to standard output\n"
+    "  --verdicts FILE         write the verdicts there as well, as --format csv does\n"
     "  --output FOLDER         of a race: keep the rows there, old.csv and new.csv\n"
     "  --only FILE             race only these cases: lines of the programs' --list\n"
     "  --timeout SECONDS       for one process of a race (3600)\n"

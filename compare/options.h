@@ -28,6 +28,7 @@ struct options {
     struct listing listing;
     bool oldest; /* only the oldest campaign of each case of the baseline */
     const char *output; /* NULL is standard output; of a race a folder for its rows */
+    const char *verdicts; /* a file for them beside the report, or NULL */
     struct paths arguments; /* of a race's programs */
     const char *only;       /* a file with the names of the cases to race, or NULL */
     double timeout_s;       /* of one process of a race */

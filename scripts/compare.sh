@@ -3,7 +3,9 @@
 # of its baselines and screens it by the baseline of this device: cards and sittings
 # differ by more than the margin, so what looks slower (by more than 2 %, whatever
 # the verdict) is raced against the revision that the baseline names, on this card.
-# Where that cannot be built, the baseline judges: what it calls slower is measured
+# One process measures every case; only what looks doubtful by it (slower by more than
+# 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened.
+# Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
 # (cases that are missing or no longer verify) fails either way.
 # Exit status: gpubench-compare's.
@@ -14,8 +16,14 @@ program=$1 suite=$2 runs=$3
 shift 3
 current=results/$suite.csv
 again=results/$suite-again.csv
+# CSV or names of cases, but no rows, which all *.csv of results/ have.
+doubtful=results/$suite-doubtful.txt
+further=results/$suite-further.txt
 keys=results/$suite-screened.txt
-found=results/$suite-found.txt # CSV, but no rows, which all *.csv of results/ have
+found=results/$suite-found.txt
+second=results/$suite-second.txt # verdicts of what is looked at a second time
+summary=results/$suite-summary.txt
+doubt=0.01 # a process that is slower by more than this needs others
 limit=0.02 # of the screen
 
 values() { sh scripts/csv.sh values name="$1" "$2"; }
@@ -41,20 +49,71 @@ for setting in $(common_settings); do
     esac
 done
 
-# measure FILE ARGUMENTS...: a case that failed has a row, which is judged. What was there before
+# measure FILE RUNS ARGUMENTS...: a case that failed has a row, which is judged. What was there before
 # stays until all is measured, also where the arguments ask for nothing to be (--help, --list).
 measure() {
-    into=$(followed "$1") new=$into.new
-    shift
+    into=$(followed "$1") new=$into.new processes=$2
+    shift 2
     rm -f "$new"
     code=0
     case " $* " in
-    *" --quiet "*) watched "$program" --runs "$runs" --csv "$new" "$@" || code=$? ;;
-    *) watched "$program" --runs "$runs" --quiet --csv "$new" "$@" || code=$? ;;
+    *" --quiet "*) watched "$program" --runs "$processes" --csv "$new" "$@" || code=$? ;;
+    *) watched "$program" --runs "$processes" --quiet --csv "$new" "$@" || code=$? ;;
     esac
     [ "$code" -le 1 ] || exit "$code"
     [ -e "$new" ] || exit "$code"
     mv -f "$new" "$into"
+}
+
+# measure_only CASES FILE RUNS ARGUMENTS...: CASES, a file of their names, are among those that
+# the caller's own filter takes.
+measure_only() {
+    filter=$(awk -f scripts/alternatives.awk "$1")
+    file=$2 times=$3
+    shift 3
+    count=$#
+    while [ "$count" -gt 0 ]; do
+        argument=$1
+        shift
+        count=$((count - 1))
+        case $argument in
+        --filter) shift; count=$((count - 1)) ;;
+        --filter=*) ;;
+        *) set -- "$@" "$argument" ;;
+        esac
+    done
+    measure "$file" "$times" "$@" --filter "$filter"
+}
+
+# judge: what the tool says of the current rows, for the scripts.
+judge() {
+    screened=0
+    # shellcheck disable=SC2086
+    build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || screened=$?
+}
+
+# look_closer ARGUMENTS...: measures what is doubtful with the other processes, and judges anew.
+look_closer() {
+    sh scripts/csv.sh doubtful above="$doubt" "$found" "$current" > "$doubtful"
+    [ -s "$doubtful" ] && [ "$runs" -gt 1 ] || return 0
+    echo "compare-$suite: measuring the $(wc -l < "$doubtful") doubtful cases in $((runs - 1)) more processes"
+    measure_only "$doubtful" "$further" $((runs - 1)) "$@"
+    into=$(followed "$current") new=$into.new
+    sh scripts/csv.sh joined further="$further" "$further" "$current" > "$new"
+    mv -f "$new" "$into"
+    judge
+}
+
+# conclude STATUS [VERDICTS]: ends with one line about what was found; VERDICTS, of what was looked
+# at a second time, count instead of the first.
+conclude() {
+    status=$1
+    shift
+    [ "$status" -le 1 ] || exit "$status"
+    sh scripts/csv.sh verdicts suite="$suite" subset="$subset" raced="${race:+$second}" \
+        seconds=$(($(date +%s) - began)) "$found" "$@" > "$summary"
+    sh scripts/csv.sh summary "$summary"
+    exit "$status"
 }
 
 # What a measurement was at when it was ended.
@@ -63,7 +122,9 @@ clean_up() { [ -z "$new" ] || rm -f "$new"; }
 
 mkdir -p results
 alone "results/$suite.lock" "compare-$suite"
-measure "$current" "$@"
+rm -f "$summary"
+began=$(date +%s)
+measure "$current" 1 "$@"
 folder=$(sh scripts/device-folder.sh "$current")
 baseline=$folder/$suite.csv
 if [ ! -e "$baseline" ]; then
@@ -76,8 +137,8 @@ case " $* " in
 *" --filter"*|*" --shape"*|*" --dtype"*) subset=--subset ;;
 *) subset= ;;
 esac
-screened=0
-build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || screened=$?
+judge
+look_closer "$@"
 sh scripts/csv.sh screened limit="$limit" "$found" > "$keys"
 rev=$(sh scripts/csv.sh newest-revision "$baseline")
 case $rev in
@@ -93,7 +154,7 @@ fi
 screen="--screen $(awk -v limit="$limit" 'BEGIN { print 100 * limit }')"
 [ -n "$race" ] || [ ! -s "$keys" ] || screen=
 first=0
-build/gpubench-compare $subset $screen "$baseline" "$current" || first=$?
+build/gpubench-compare $subset $screen --verdicts "$found" "$baseline" "$current" || first=$?
 [ "$first" -le 1 ] || exit "$first"
 if [ "$screened" -gt 1 ]; then # nothing else than a file can have been in the way
     echo "compare-$suite: cannot write $found, by which is screened" >&2
@@ -103,39 +164,27 @@ fi
 if [ -n "$race" ]; then
     echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
     status=0
-    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" -- "$@" || status=$?
+    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" -- "$@" ||
+        status=$?
     [ "$status" -le 1 ] || exit "$status"
     # What else the first measurement found is not forgotten.
     sh scripts/csv.sh others subset="$subset" "$found" || status=1
-    exit "$status"
+    conclude "$status" "$second"
 fi
-[ "$first" -eq 1 ] || exit 0
-lines=$(sh scripts/csv.sh slower "$found")
-labels=$(sh scripts/csv.sh slower labels=1 "$found")
-[ -n "$lines" ] || exit 1 # missing, or no longer ok: measuring again would not help
-
-# The slower cases are among those that the caller's own filter takes.
-count=$#
-while [ "$count" -gt 0 ]; do
-    argument=$1
-    shift
-    count=$((count - 1))
-    case $argument in
-    --filter) shift; count=$((count - 1)) ;;
-    --filter=*) ;;
-    *) set -- "$@" "$argument" ;;
-    esac
-done
+[ "$first" -eq 1 ] || conclude 0
+sh scripts/csv.sh slower "$found" > "$keys"
+[ -s "$keys" ] || conclude 1 # missing, or no longer ok: measuring again would not help
 echo "compare-$suite: measuring the slower cases again"
-measure "$again" "$@" --filter "$lines"
+measure_only "$keys" "$again" "$runs" "$@"
+sh scripts/csv.sh slower labels=1 "$found" > "$keys"
+labels=$(awk -f scripts/alternatives.awk "$keys")
+rm -f "$second"
 status=0
-build/gpubench-compare --filter "$labels" "$baseline" "$again" || status=$?
-if [ "$status" -eq 2 ]; then # gone, all of them: nothing to judge, and no good news
-    build/gpubench-compare --filter "$labels" --format csv "$baseline" "$again" > "$found" 2> /dev/null || true
-    sh scripts/csv.sh others "$found" || exit 1
+build/gpubench-compare --filter "$labels" --verdicts "$second" "$baseline" "$again" || status=$?
+if [ "$status" -eq 2 ] && [ -e "$second" ]; then # gone, all of them: nothing to judge, and no good news
+    sh scripts/csv.sh others "$second" || conclude 1 "$second"
 fi
-[ "$status" -eq 0 ] || exit "$status"
+[ "$status" -eq 0 ] || conclude "$status" "$second"
 # What else the first measurement found is not forgotten.
-status=0
 sh scripts/csv.sh others subset="$subset" "$found" || status=$?
-exit "$status"
+conclude "$status" "$second"

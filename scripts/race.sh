@@ -1,6 +1,6 @@
 #!/bin/sh
-# race.sh PROGRAM SUITE [--rev REV] [--only FILE] [--build-only] [-- ARGUMENTS...]
-# - races PROGRAM, the suite as this tree builds it, against the same suite of an
+# race.sh PROGRAM SUITE [--rev REV] [--only FILE] [--verdicts FILE] [--build-only]
+# [-- ARGUMENTS...] - races PROGRAM, the suite as this tree builds it, against the same suite of an
 # older revision: REV, or the one that the newest campaign of this device's baseline
 # names. Exit status: gpubench-compare's; 2 too where there is no such revision.
 #
@@ -9,7 +9,8 @@
 # is used again. Nothing else of the repository is touched; `make clean` removes it.
 #
 # --build-only prints the path of the old program and races nothing. --only FILE races
-# the cases of the file, one line of --list each. So compare.sh, having screened:
+# the cases of the file, one line of --list each; --verdicts FILE is gpubench-compare's.
+# So compare.sh, having screened:
 #
 #   if sh scripts/race.sh "$program" "$suite" --build-only > /dev/null; then
 #       exec sh scripts/race.sh "$program" "$suite" --only "$keys" -- "$@"
@@ -20,11 +21,12 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2
 shift 2
 [ -n "${BACKEND:-}" ] || { echo "race-$suite: BACKEND says nothing: make calls this" >&2; exit 2; }
-rev='' only='' build_only=''
+rev='' only='' verdicts='' build_only=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
     --rev) rev=$2; shift ;;
     --only) only=$2; shift ;;
+    --verdicts) verdicts=$2; shift ;;
     --build-only) build_only=1 ;;
     *) echo "race-$suite: unknown option '$1'" >&2; exit 2 ;;
     esac
@@ -160,4 +162,5 @@ changes=
 [ -z "$(git status --porcelain)" ] || changes=' with changes'
 echo "race-$suite: NEW is $(git rev-parse --short HEAD)$changes," \
     "OLD is $(git rev-parse --short "$hash")"
-exec build/gpubench-compare --race "$old" "$program" ${only:+--only "$only"} -- "$@"
+exec build/gpubench-compare --race "$old" "$program" ${only:+--only "$only"} \
+    ${verdicts:+--verdicts "$verdicts"} -- "$@"

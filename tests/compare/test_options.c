@@ -215,6 +215,10 @@ static void switches_and_texts(void **state)
     assert_string_equal(taken("a --filter=--margin=3 b")->filter, "--margin=3");
     assert_string_equal(taken("--output=o a b")->output, "o");
     assert_string_equal(taken("--only o --race a b")->only, "o");
+    assert_string_equal(taken("--verdicts v --race a b")->verdicts, "v");
+    assert_null(taken("--variants a")->verdicts);
+    assert_refused("--verdicts v --self a",
+                   "--verdicts is for what has verdicts: two sides, --variants and --race");
     assert_refused("--filter '' a b", "--filter: an empty value");
     assert_refused("--only= --race a b", "--only: an empty value");
     assert_refused("--output= a b", "--output: an empty value");

@@ -102,6 +102,10 @@ printf 'sum fast\n' > build/only
 race --rev one --only build/only -- --seed 5
 [ $status -eq 0 ] && says '^1 case: 1 same'
 check $? "so do its cases, and the suite's arguments"
+race --rev one --verdicts build/verdicts
+[ $status -eq 1 ] && [ "$(sh scripts/csv.sh values name=verdict build/verdicts | sort | tr '\n' ' ')" = 'SLOWER same ' ] &&
+    says '1 slower, 2 same' && [ "$(grep -c 'the first process of a pair' "$log")" -eq 1 ]
+check $? "--verdicts keeps the race's verdicts beside the report"
 race --rev one --build-only
 [ $status -eq 0 ] && [ -x "$(cat "$log")" ]
 check $? "--build-only prints the old program's path"

@@ -231,6 +231,23 @@ static void csv_output_reads_back(void **state)
     csv_close(&reader);
 }
 
+/* Text for whoever reads it, and the same verdicts for programs. */
+static void verdicts_beside_the_report(void **state)
+{
+    (void)state;
+    char verdicts[4096], csv[4096];
+    assert_int_equal(run("--format csv base.csv slow.csv"), 1);
+    snprintf(csv, sizeof csv, "%s", output);
+    assert_int_equal(run("--verdicts verdicts.csv base.csv slow.csv"), 1);
+    assert_says(output, "2 cases: 1 slower, 1 same\n");
+    read_back("verdicts.csv", verdicts, sizeof verdicts);
+    assert_string_equal(verdicts, csv);
+    assert_int_equal(run("--verdicts no/such/place base.csv slow.csv"), 2);
+    assert_says(output, "2 cases: 1 slower, 1 same\n");
+    assert_says(complaint, "cannot write no/such/place");
+    assert_int_equal(run("--verdicts base.csv base.csv slow.csv"), 2);
+}
+
 /* C7: what is there already is written as it is, or not at all. */
 static void outputs_of_every_kind(void **state)
 {
@@ -372,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_race_is_named),
         cmocka_unit_test(a_comment_is_short_and_names_no_folder),
         cmocka_unit_test(csv_output_reads_back),
+        cmocka_unit_test(verdicts_beside_the_report),
         cmocka_unit_test(what_cannot_be_judged_is_said),
     };
     return cmocka_run_group_tests_name("compare: the program", tests, write_files, remove_files);

@@ -97,6 +97,29 @@ for task in compare race; do
     check $? "make $task-loss says what an older revision is to be built with"
 done
 
+# A suite that fails, and one that cannot be judged, between two that are fine.
+mkdir -p "$work/suites/results"
+cp -R Makefile mk scripts compare gpubench.h "$work/suites/"
+cat > "$work/suites/scripts/compare.sh" <<'EOS'
+case $2 in
+norm) exit 2 ;;
+loss) slower=1 ;;
+esac
+{
+    echo suite,cases,slower,inconclusive,missing,not_ok,raced,seconds
+    echo "$2,10,${slower:-0},0,0,0,0,60"
+} > "results/$2-summary.txt"
+exit "${slower:-0}"
+EOS
+echo stale > "$work/suites/results/norm-summary.txt"
+(cd "$work/suites" && make BACKEND=cpu COMPILE=@: SUITES='ffn loss norm block' compare) > "$work/log" 2>&1
+[ $? -ne 0 ] && grep -v '^make' "$work/log" | tail -n 1 | grep -qx \
+    'compare: 3 suites, 30 cases in 3.0 min: 1 slower, 0 inconclusive (0.0 %), 0 missing, 0 not ok, 0 raced; not judged: norm'
+check $? "make compare: every suite, then one line over all, and it fails where one did"
+(cd "$work/suites" && make BACKEND=cpu COMPILE=@: SUITES='ffn block' compare) > "$work/log" 2>&1 &&
+    tail -n 1 "$work/log" | grep -q '^compare: 2 suites, 20 cases .* 0 raced$'
+check $? "and ends well where all did"
+
 # S8: what is built with other flags is built anew, all of it.
 mkdir "$work/tree"
 cp -R Makefile mk gpubench.h compare scripts "$work/tree/"

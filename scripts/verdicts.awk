@@ -1,0 +1,20 @@
+# verdicts.awk - with csv.awk: how many cases of a comparison have which verdict, as a CSV of
+# one row for summary.awk. Files of gpubench-compare --format csv, of a case in several the
+# last one's verdict; those of `raced` were raced. `subset` set: nobody misses the missing.
+
+value("verdict") == "missing" && subset != "" { next }
+
+{
+    key = joined("suite case variant backend dtype params mode")
+    if (!(key in verdict)) cases++
+    verdict[key] = value("verdict")
+    was_raced += file == raced
+}
+
+END {
+    if (failed) exit 2
+    for (key in verdict) count[verdict[key]]++
+    print "suite,cases,slower,inconclusive,missing,not_ok,raced,seconds"
+    printf "%s,%d,%d,%d,%d,%d,%d,%d\n", suite, cases, count["SLOWER"], count["inconclusive"], count["missing"],
+           count["not ok"], was_raced, seconds
+}

@@ -1,0 +1,206 @@
+#!/bin/sh
+# test_compare.sh - which cases scripts/compare.sh measures how often, what it finds by that, and
+# the line that it ends with; a script in a suite's place takes the times that a file says. As
+# TAP lines.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tap.sh
+root=$PWD
+
+mkdir -p "$work/build" "$work/scripts" "$work/compare" "$work/results" "$work/baselines/toy-card-1"
+cp "$root"/scripts/*.sh "$root"/scripts/*.awk "$work/scripts/"
+cp "$root"/compare/*.awk "$work/compare/"
+cp "$root/build/gpubench-compare" "$work/build/"
+cd "$work" || exit 2
+log=$work/log baseline=baselines/toy-card-1/toy.csv current=results/toy.csv
+explain() { cat "$log" calls; }
+
+# A suite: line N of `cases` is a case's name and what it takes in the first process, in the
+# second, and so on (the last goes on): microseconds, or a status, or throttled:US.
+cat > toy <<'EOS'
+#!/bin/sh
+echo "$*" >> calls
+filter=. runs=1 csv=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --filter) filter=$2 ;;
+    --runs) runs=$2 ;;
+    --csv) csv=$2 ;;
+    esac
+    shift
+done
+before=$(cat processes)
+echo $((before + runs)) > processes
+cut -d' ' -f1-4 cases | grep -nE "$filter" | cut -d: -f1 > numbers
+[ -s numbers ] || exit 2
+awk 'NR == FNR { chosen[$1] = 1; next } FNR in chosen' numbers cases > chosen
+awk -v before="$before" -v runs="$runs" -v git="$GIT_OF" '
+    BEGIN { print "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,flags,median_us,device,git,timestamp" }
+    { lines[NR] = $0 }
+    END {
+        for (run = 1; run <= runs; run++)
+            for (i = 1; i <= NR; i++) {
+                n = split(lines[i], word, " ")
+                time = word[4 + before + run > n ? n : 4 + before + run]
+                flags = sub(/throttled:/, "", time) ? "throttle=sw-thermal" : ""
+                if (time == "absent") continue
+                ok = time ~ /^[0-9.]+$/
+                printf "2,toy,%s,%s,cuda,%s,%s,cold,now,%d,%s,%s,%s,\"Toy, Card \"\"1\"\"\",%s,2026-11-29T12:00:0%dZ\n",
+                       word[1], word[2], word[3], word[4], run, ok ? "ok" : time, flags, ok ? time : "", git, run % 10
+            }
+    }' chosen > "$csv"
+[ "$(wc -l < calls)" -ne "${FAILING:-0}" ] || exit 3
+awk -F, '$11 == "mismatch" || $11 == "oom" { bad = 1 } END { exit bad }' "$csv"
+EOS
+chmod +x toy
+
+# takes TEXT...: what the cases take from now on.
+takes() { printf '%s\n' "$@" > cases; }
+
+# compared STATUS RUNS [ARGUMENTS...]: does compare.sh end with that status?
+compared() {
+    expected=$1
+    shift
+    : > calls
+    echo 0 > processes
+    GIT_OF=now sh scripts/compare.sh ./toy toy "$@" > "$log" 2>&1
+    [ $? -eq "$expected" ]
+}
+
+# has NAME ROWS: how often a case was measured; every row is one that the tool reads.
+has() { build/gpubench-compare --check $current && [ "$(grep -c "^2,toy,toy.$1," $current)" -eq "$2" ]; }
+calls_are() { [ "$(wc -l < calls)" -eq "$1" ]; }
+says() { grep -qE -e "$1" "$log"; }
+ends() { tail -n 1 "$log" | grep -qE -e "^compare-toy: $1\$"; }
+
+echo 0 > processes
+: > calls
+spread='100 100.1 99.9 100.05 99.95'
+takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+y) f32 n=1 $spread" \
+    "toy.last a f32 n=2 $spread"
+GIT_OF='' ./toy --runs 5 --csv $baseline
+cp cases healthy
+sed -i 's/,now,/,before,/' $baseline
+
+compared 0 3
+[ $? -eq 0 ] && calls_are 1 && grep -q -- '--runs 1 ' calls && [ "$(wc -l < $current)" -eq 5 ]
+check $? "nothing is doubtful: one process measures each case once"
+ends '4 cases in 0\.0 min: 0 slower, 0 inconclusive \(0\.0 %\), 0 missing, 0 not ok, 0 raced'
+check $? "and the last line says so"
+
+# What the first process finds 1.5 % slower, and 0.9 %.
+takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 100.9" "toy.edge (x+y) f32 n=1 101.5 100" \
+    "toy.last a f32 n=2 101.5 100"
+compared 0 3
+[ $? -eq 0 ] && has edge 3 && has last 3 && has steady 1 && has other 1 && calls_are 2
+check $? "what looks slower by more than 1 % has two further runs, and nothing else has"
+sed -n 2p calls | grep -qF -- '--runs 2 --quiet --csv results/toy-further.txt.new --filter ^toy\.edge \(x\+y\) f32 n=1$|^toy\.last a f32 n=2$'
+check $? "and these are measured by one call"
+[ "$(awk -F, '$3 == "toy.edge" { print $9, $10, $13 }' $current | tr '\n' ';')" = \
+    'now-doubtful 1 101.5;now-doubtful 2 100;now-doubtful 3 100;' ]
+check $? "a case's runs are of one campaign, each with its number"
+[ "$(sh scripts/device-folder.sh $current)" = baselines/toy-card-1 ] && ! says 'was the file cut'
+check $? "the rows keep their quotes, and no run of a campaign lacks cases"
+compared 0 1
+[ $? -eq 0 ] && calls_are 1 && has edge 1
+check $? "one process is asked for: there is no other, whatever is doubtful"
+compared 0 3 --filter 'toy\.(edge|steady)' --quiet
+[ $? -eq 0 ] && has edge 3 && has steady 1 && [ "$(sed -n 2p calls | grep -o -- --filter | wc -l)" -eq 1 ] &&
+    ends '2 cases in .* 0 missing, .*'
+check $? "of what the caller's filter takes the doubtful only, and nobody misses the others"
+
+# A slowdown that is there in every process, with no revision to race against.
+sed 's/^toy.other .*/toy.other a f32 n=1 105.1 105 104.9/' healthy > cases
+compared 1 3
+[ $? -eq 0 ] && has other 3 && has steady 1 && calls_are 3 && says '^SLOWER .* toy\.other a' &&
+    ends '4 cases in .*: 1 slower, 0 inconclusive \(0\.0 %\), 0 missing, 0 not ok, 0 raced'
+check $? "a slowdown of 5 % is found"
+sed 's/^toy.other .*/toy.other a f32 n=1 105 105 105 100/' healthy > cases
+compared 0 3
+[ $? -eq 0 ] && ends '4 cases in .*: 0 slower, .*'
+check $? "one that is gone when measured again is no slower case of the last line"
+
+# What ends otherwise than ok in the first process.
+for status in mismatch skipped; do
+    sed "s/^toy.other .*/toy.other a f32 n=1 $status 100/" healthy > cases
+    compared 1 3
+    [ $? -eq 0 ] && has other 3 && has steady 1
+    check $? "a case that is $status in the first process has further runs"
+done
+sed 's/^toy.other .*/toy.other a f32 n=1 mismatch 100/' healthy > cases
+compared 1 3
+[ $? -eq 0 ] && ends '4 cases in .*: 0 slower, 0 inconclusive \(0\.0 %\), 0 missing, 1 not ok, 0 raced'
+check $? "one that does not verify once is not forgotten"
+sed 's/^toy.other .*/toy.other a f32 n=1 throttled:120 100/' healthy > cases
+compared 0 3
+[ $? -eq 0 ] && has other 3 && has steady 1
+check $? "so has one whose clock was held back in the first"
+sed 's/^toy.other .*/toy.other a f32 n=1 absent/' healthy > cases
+compared 1 3
+[ $? -eq 0 ] && calls_are 1 && ends '4 cases in .*: 0 slower, 0 inconclusive \(0\.0 %\), 1 missing, 0 not ok, 0 raced'
+check $? "a case that is not there is missing, and no process is asked for it"
+
+# What goes wrong in the further processes.
+takes "toy.steady a f32 n=1 103 100"
+cp $current before
+FAILING=2 compared 3 3
+[ $? -eq 0 ] && [ "$(wc -l < $current)" -eq 2 ] && has steady 1 && [ ! -e $current.new ] &&
+    [ ! -e results/toy-further.txt.new ] && [ ! -e results/toy-summary.txt ] && ! says '^compare-toy: 1 cases'
+check $? "further processes that fail: their status, the first one's rows, and no line of what was found"
+cp before $current
+FAILING=1 compared 3 3
+[ $? -eq 0 ] && cmp -s before $current
+check $? "a first process that fails leaves the earlier rows"
+
+# With a revision to race against, the race's verdicts count: RACED are its cases' own.
+sed -i 's/,,\(2026[^,]*\)$/,abc1234,\1/' $baseline
+cat > scripts/race.sh <<'EOS'
+case "$*" in
+*--build-only*) exit 0 ;;
+esac
+while [ "$1" != -- ]; do
+    [ "$1" != --verdicts ] || verdicts=$2
+    shift
+done
+{
+    echo suite,case,variant,backend,dtype,params,mode,against,metric,verdict,ratio
+    for name in edge last; do
+        variant=a params=n=2
+        [ $name = last ] || { variant='(x+y)' params=n=1; }
+        eval "echo \"toy,toy.$name,$variant,cuda,f32,$params,cold,$variant,median_us,\$RACED_$name,1\""
+    done
+} > "$verdicts"
+exit "$RACE_ENDS"
+EOS
+takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+y) f32 n=1 103" \
+    "toy.last a f32 n=2 103"
+export RACED_edge=same RACED_last=inconclusive RACE_ENDS=0
+compared 0 3
+[ $? -eq 0 ] && calls_are 2 && [ "$(wc -l < results/toy-screened.txt)" -eq 2 ] &&
+    ends '4 cases in .*: 0 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
+check $? "what was raced has the race's verdict in the last line"
+RACED_edge=SLOWER RACE_ENDS=1 compared 1 3
+[ $? -eq 0 ] && ends '4 cases in .*: 1 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
+check $? "what the race finds slower is"
+RACE_ENDS=2 compared 2 3
+[ $? -eq 0 ] && [ ! -e results/toy-summary.txt ]
+check $? "a race that cannot judge leaves no count"
+
+takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+y) f32 n=1 103 100" \
+    "toy.last a f32 n=2 $spread"
+compared 0 3
+[ $? -eq 0 ] && has edge 3 && [ ! -s results/toy-screened.txt ] && ends '4 cases in .* 0 raced'
+check $? "what looks slower by 3 % in the first process only, and by 1 % in three, is not raced"
+
+# One line over all suites.
+head='suite,cases,slower,inconclusive,missing,not_ok,raced,seconds'
+printf '%s\nnorm,256,0,2,0,0,5,54\n' $head > results/norm-summary.txt
+printf '%s\nloss,44,1,1,3,2,1,33\n' $head > results/loss-summary.txt
+sh scripts/summary.sh norm loss > "$log" 2>&1 &&
+    [ "$(cat "$log")" = 'compare: 2 suites, 300 cases in 1.4 min: 1 slower, 3 inconclusive (1.0 %), 3 missing, 2 not ok, 6 raced' ]
+check $? "all suites: their sums"
+sh scripts/summary.sh model norm rope > "$log" 2>&1 &&
+    [ "$(cat "$log")" = 'compare: 1 suites, 256 cases in 0.9 min: 0 slower, 2 inconclusive (0.8 %), 0 missing, 0 not ok, 5 raced; not judged: model rope' ]
+check $? "and the names of those that could not be judged"
+
+finish
