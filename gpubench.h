@@ -1623,6 +1623,7 @@ typedef struct gpb_machine {
 
 /* That samples take turns on, at most; the CUDA backend says why so many. */
 #define GPB_STREAMS 28
+#define GPB_LONG_US 1000 /* of a run that the power cap may slow before it is sampled */
 
 typedef struct gpb_settings {
     const char *filter, *device, *mode, *csv, *json, *samples, *campaign, *sort;
@@ -6160,31 +6161,52 @@ static void gpb_choose_batch(gpubench *bench, gpb_live *live)
     }
 }
 
-/* The clock in MHz; also notes whether the load is one that the power cap slows. */
-static double gpb_look_at_state(gpubench *bench, gpb_live *live)
+/* The clock in MHz; also notes whether the load is one that the power cap slows. The
+ * sensor follows in tenths of a second, for which short runs are not warmed up: of
+ * them it would tell by chance. */
+static double gpb_look_at_state(gpubench *bench, gpb_live *live, double run_us)
 {
     gpb_live probe;
     memset(&probe, 0, sizeof probe);
     bench->backend->read_state(bench, &probe);
-    live->hot_looks = probe.power_limited ? live->hot_looks + 1 : 0;
-    live->power_limited |= live->hot_looks >= 2; /* one may be what ran before, or a spike */
+    live->hot_looks = probe.power_limited && run_us > GPB_LONG_US ? live->hot_looks + 1 : 0;
+    live->power_limited |= live->hot_looks >= 2; /* one may be a spike */
     return probe.sm_mhz;
 }
 
+/* What ran before leaves its power behind for a while, also that of another process: a
+ * case that needs less would be taken for one that the cap slows. An idle device shows
+ * nothing of it after a second. */
+static void gpb_wait_for_calm(gpubench *bench)
+{
+    double start = gpb_now_s();
+    while (!bench->lost && gpb_now_s() - start < 1) {
+        gpb_live probe;
+        memset(&probe, 0, sizeof probe);
+        bench->backend->read_state(bench, &probe);
+        if (!probe.power_limited)
+            return;
+        gpb_wait_s(0.05);
+    }
+}
+
 /* The median of one window of warm-up samples: at least 5 and 10 ms, unless
- * that takes over 100 ms, or on the host over longest_s. Negative after a failure. */
+ * that takes over 100 ms, or on the host over longest_s; of a GPU's long runs
+ * 100 ms, so that the next look sees their power. Negative after a failure. */
 static double gpb_warm_up_window(gpubench *bench, gpb_live *live, double longest_s)
 {
-    double window[256], start = gpb_now_s(), elapsed = 0;
+    double window[256], start = gpb_now_s(), elapsed = 0, least_s = 0.01;
     gpubench_statistics statistics;
     size_t count = 0;
     longest_s = bench->backend->is_patient || longest_s > 0.1 ? 0.1 : longest_s;
-    while (count < GPB_COUNT_OF(window) && elapsed < longest_s && (count < 5 || elapsed < 0.01)) {
+    while (count < GPB_COUNT_OF(window) && elapsed < longest_s &&
+           (count < 5 || elapsed < least_s)) {
         double us = gpb_take(bench, live);
         if (us < 0)
             return -1;
         window[count++] = us;
         elapsed = gpb_now_s() - start;
+        least_s = bench->backend->is_patient && us > GPB_LONG_US ? 0.1 : 0.01;
     }
     live->warmup += count * live->batch;
     gpubench_describe(window, count, &statistics);
@@ -6201,7 +6223,7 @@ static double gpb_warm_up_cap_s(const gpubench *bench, const gpb_live *live)
 }
 
 /* Until two windows agree within twice the precision and the SM clock within
- * one step (15 MHz). */
+ * one step (15 MHz), and two looks in a row at the power. */
 static void gpb_warm_up(gpubench *bench, gpb_live *live)
 {
     double cap_s = gpb_warm_up_cap_s(bench, live), start = gpb_now_s();
@@ -6210,13 +6232,16 @@ static void gpb_warm_up(gpubench *bench, gpb_live *live)
         return;
     for (;;) {
         double median = gpb_warm_up_window(bench, live, cap_s);
-        double clock = gpb_look_at_state(bench, live);
+        double clock = gpb_look_at_state(bench, live, median);
         double drift = median > before ? median - before : before - median;
         double clock_drift = clock > clock_before ? clock - clock_before : clock_before - clock;
-        int steady = before > 0 && drift <= tolerance * median + 0.064 && clock_drift <= 15;
+        int steady = before > 0 && drift <= tolerance * median + 0.064 && clock_drift <= 15 &&
+                     live->hot_looks != 1;
+        int late = gpb_now_s() - start > cap_s && live->hot_looks != 1 &&
+                   (before > 0 || !bench->backend->is_patient);
         if (median < 0 || (steady && live->warmup >= bench->settings.warmup))
             return;
-        if (gpb_now_s() - start > cap_s && live->warmup >= bench->settings.warmup) {
+        if (late && live->warmup >= bench->settings.warmup) {
             gpb_add_flag(live, "unsteady");
             return;
         }
@@ -7394,6 +7419,7 @@ static void gpb_drive(gpubench *bench, gpb_live *lives, size_t count)
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].set_up)
             gpb_set_up(bench, &lives[i]);
+    gpb_wait_for_calm(bench);
     for (i = 0; i < count && !bench->lost; i++)
         if (!lives[i].done)
             gpb_begin(bench, &lives[i]);

@@ -83,12 +83,19 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
     return answer(__func__, FINE);
 }
 
+static unsigned watts_now(void)
+{
+    int is_hot = now_s() < fake_nvml.hot_until_s ||
+                 (fake_nvml.hot_from_us > 0 && fake_executed_us() >= fake_nvml.hot_from_us);
+    return is_hot ? FAKE_HOT_WATTS : fake_nvml.watts_now;
+}
+
 int nvmlDeviceGetFieldValues(void *device, int count, void *values)
 {
     struct fake_field *field = values;
     (void)device;
     field->type = 1;
-    field->value = fake_nvml.watts_now * 1000;
+    field->value = watts_now() * 1000;
     field->code = count == 1 && field->field == 186 ? FINE : NOT_SUPPORTED;
     return answer(__func__, FINE);
 }

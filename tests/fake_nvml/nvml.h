@@ -2,10 +2,14 @@
 #ifndef FAKE_NVML_H
 #define FAKE_NVML_H
 
+enum { FAKE_HOT_WATTS = 690 };
+
 struct fake_nvml {
     int present;
     double watts;       /* what a microsecond of execution draws */
     unsigned watts_now; /* what the power sensor says */
+    double hot_until_s; /* before this moment (CLOCK_MONOTONIC) it says FAKE_HOT_WATTS: another load's */
+    double hot_from_us; /* once so much was executed, too; 0: never */
 };
 extern struct fake_nvml fake_nvml; /* the test program's */
 

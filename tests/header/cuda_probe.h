@@ -18,6 +18,7 @@ enum { BUFFER_BYTES = 4096 };
 /* What a case does in run. */
 enum act {
     LAUNCH,         /* a kernel of ten microseconds */
+    LAUNCH_LONG,    /* one of two milliseconds, which takes the host one */
     LAUNCH_NOTHING,
     LAUNCH_BADLY,   /* and not look at the error */
     RETURN_ERROR,
@@ -168,6 +169,7 @@ static inline int run(void *context, gpubench_stream stream)
     case SYNCHRONIZE:
         code = (int)fake_launch(stream, 10, 0);
         return code != 0 ? code : (int)cudaStreamSynchronize(stream);
+    case LAUNCH_LONG: return (int)fake_launch(stream, 2000, 1);
     case LAUNCH: break;
     }
     return code != 0 ? code : (int)fake_launch(stream, 10, 0);

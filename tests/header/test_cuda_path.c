@@ -232,29 +232,59 @@ static void without_an_energy_counter_that_is_said(void **state)
     assert_int_equal(gpubench_close(bench), 0);
 }
 
+/* Warm-up executions of a case of which nothing is sampled longer than it must be. */
+static double warmed_up(enum act act, unsigned watts)
+{
+    gpubench *bench;
+    probe p = {.act = act};
+    size_t row;
+    double warmup;
+    fake_nvml.present = 1;
+    fake_nvml.watts_now = watts;
+    bench = OPEN(QUICK);
+    row = measure(bench, "warmed", &p);
+    expect_cell(bench, row, "status", "ok");
+    expect_double(bench, row, "power_limit_w", 700);
+    warmup = value_of(bench, row, "warmup");
+    assert_int_equal(gpubench_close(bench), 0);
+    return warmup;
+}
+
 /* A case near the power cap runs for two seconds before it is sampled, one far
- * from it does not. */
+ * from it does not, nor one of microseconds, whose power no look would see. */
 static void a_load_at_the_power_cap_is_warmed_up_for_seconds(void **state)
 {
-    static const unsigned watts[] = {300, 690};
-    double warmup[2];
-    size_t i;
+    double calm = warmed_up(LAUNCH_LONG, 300);
     (void)state;
-    for (i = 0; i < 2; i++) {
-        gpubench *bench;
-        probe p = {.act = LAUNCH};
-        size_t row;
-        fake_nvml.present = 1;
-        fake_nvml.watts_now = watts[i];
-        bench = OPEN(QUICK);
-        row = measure(bench, "ten", &p);
-        expect_cell(bench, row, "status", "ok");
-        expect_double(bench, row, "power_w", watts[i]);
-        expect_double(bench, row, "power_limit_w", 700);
-        warmup[i] = value_of(bench, row, "warmup");
-        assert_int_equal(gpubench_close(bench), 0);
-    }
-    assert_true(warmup[1] > 10 * warmup[0]);
+    assert_true(warmed_up(LAUNCH_LONG, FAKE_HOT_WATTS) > 4 * calm);
+    assert_true(warmed_up(LAUNCH, FAKE_HOT_WATTS) < 4 * warmed_up(LAUNCH, 300));
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void what_ran_before_is_waited_out(void **state)
+{
+    double calm = warmed_up(LAUNCH_LONG, 300);
+    (void)state;
+    fake_nvml.hot_until_s = now_s() + 0.7;
+    assert_true(warmed_up(LAUNCH_LONG, 300) < 2 * calm);
+    fake_nvml.hot_until_s = 0;
+}
+
+/* The sensor follows the load in tenths of a second: here after 200 runs, which is past
+ * the 20 that would be enough otherwise, and in the middle of a window of 100 ms. */
+static void power_that_shows_late_is_seen(void **state)
+{
+    double calm = warmed_up(LAUNCH_LONG, 300);
+    (void)state;
+    fake_nvml.hot_from_us = fake_executed_us() + 200 * 2000;
+    assert_true(warmed_up(LAUNCH_LONG, 300) > 4 * calm);
+    fake_nvml.hot_from_us = 0;
 }
 
 /* ---- memory ---- */
@@ -377,6 +407,8 @@ int main(int argc, char **argv)
         CUDA_TEST(energy_is_that_of_the_runs),
         CUDA_TEST(without_an_energy_counter_that_is_said),
         CUDA_TEST(a_load_at_the_power_cap_is_warmed_up_for_seconds),
+        CUDA_TEST(what_ran_before_is_waited_out),
+        CUDA_TEST(power_that_shows_late_is_seen),
         CUDA_TEST(too_much_memory_is_oom),
         CUDA_TEST(a_failed_allocation_is_not_always_oom),
     };
