@@ -6179,6 +6179,7 @@ static double gpb_look_at_state(gpubench *bench, gpb_live *live, double run_us)
  * nothing of it after a second. */
 static void gpb_wait_for_calm(gpubench *bench)
 {
+    static const struct timespec pause = {0, 50000000};
     double start = gpb_now_s();
     while (!bench->lost && gpb_now_s() - start < 1) {
         gpb_live probe;
@@ -6186,7 +6187,7 @@ static void gpb_wait_for_calm(gpubench *bench)
         bench->backend->read_state(bench, &probe);
         if (!probe.power_limited)
             return;
-        gpb_wait_s(0.05);
+        (void)nanosleep(&pause, NULL);
     }
 }
 

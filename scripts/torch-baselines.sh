@@ -27,7 +27,7 @@ counted() {
     [ "$1" -eq 0 ] || worst=1
 }
 
-# own SUITE SETTING...: with the settings of PyTorch's rows.
+# own SUITE SETTING...: with the settings of PyTorch's rows, and on one stream as they are.
 own() {
     suite=$1 arguments=
     shift
@@ -44,8 +44,8 @@ own() {
     rm -f "$ours"
     status=0
     # shellcheck disable=SC2086 # words
-    watched "$build/$suite" $arguments --runs 1 --seed "$round" --campaign "$sitting-$round" --quiet \
-        --csv "$ours" --filter "$lines" || status=$?
+    watched "$build/$suite" $arguments --streams 1 --runs 1 --seed "$round" --campaign "$sitting-$round" \
+        --quiet --csv "$ours" --filter "$lines" || status=$?
     counted "$status"
     [ ! -s "$ours" ] || append "$ours" "$measured"
 }

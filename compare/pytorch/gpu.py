@@ -59,7 +59,7 @@ class Gpu:
         self.swept = torch.zeros(2 * (self.l2_bytes or self.UNKNOWN_L2_BYTES) // 4,
                                  dtype=torch.float32, device=self.device)
         self.swept_sum = torch.zeros((), dtype=torch.float32, device=self.device)
-        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.spare_events = []  # pairs that no sample uses
 
     def library_version(self):
         return torch.__version__
@@ -99,17 +99,30 @@ class Gpu:
         else:
             torch.sum(self.swept, 0, out=self.swept_sum)
 
-    def time(self, call, sleep_us):
-        """Microseconds of one call, whether its launches were hidden, and what it returned."""
+    def enqueue(self, call, sleep_us):
+        """A sample of one call that the device has yet to reach: its ticket, and what the call
+        returned."""
+        start, stop = (self.spare_events.pop() if self.spare_events else
+                       [torch.cuda.Event(enable_timing=True) for _ in range(2)])
         if sleep_us > 0:
             torch.cuda._sleep(int(sleep_us * self.CYCLES_PER_US))
         self.flush()
-        self.start.record()
+        start.record()
         outputs = call()
-        self.stop.record()
-        hidden = not self.start.query()
-        self.stop.synchronize()
-        return self.start.elapsed_time(self.stop) * 1e3, hidden, outputs
+        stop.record()
+        return (start, stop, not start.query()), outputs
+
+    def finish(self, ticket):
+        """Microseconds of the sample, and whether its launches were hidden."""
+        start, stop, hidden = ticket
+        stop.synchronize()
+        self.spare_events.append((start, stop))
+        return start.elapsed_time(stop) * 1e3, hidden
+
+    def time(self, call, sleep_us):
+        """Microseconds of one call, whether its launches were hidden, and what it returned."""
+        ticket, outputs = self.enqueue(call, sleep_us)
+        return *self.finish(ticket), outputs
 
     def trailing_us(self, call):
         """How long the device goes on after the stop event of one call: on other streams."""

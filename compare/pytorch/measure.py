@@ -84,6 +84,7 @@ def measured_columns(instrument, case):
     refuse_work_elsewhere(sampler)
     samples, stop_flags = take_samples(sampler, instrument, limited)
     state, throttle = gpu.nvml.state(), gpu.nvml.throttle_flags()
+    sampler.come_to_rest()
     checks = verify(workload, sampler.outputs)
     return dict(time_columns(instrument, samples), **work_columns(case, samples), **state,
                 **checks, warmup=warmup, device_bytes=device_bytes,

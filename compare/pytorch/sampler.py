@@ -23,6 +23,7 @@ class Sampler:
         self.gpu, self.call, self.outputs = gpu, workload.run, None
         self.before, self.is_repeatable = workload.before, workload.before is nothing
         self.flags, self.misses, self.captured = [], 0, False
+        self.keeps_busy, self.ticket = False, None  # of a sample that is in flight
         self.ungated = workload.ungated and gpu.asynchronous
         if as_graph:
             self.call, self.captured = gpu.capture(workload.run), True
@@ -64,15 +65,43 @@ class Sampler:
     def take(self):
         """Microseconds of one run."""
         while True:
-            self.outputs = None  # lets the allocator hand out the same memory again
-            self.before()
-            us, hidden, self.outputs = self.gpu.time(self.call, self.sleep_us)
+            us, hidden = self.take_from_queue() if self.keeps_busy else self.take_alone()
             if hidden or self.ungated:
                 self.misses = 0
                 return us
             self.misses += 1
-            if self.misses == self.MISSES:
+            if self.misses == self.MISSES and self.keeps_busy:
+                self.come_to_rest()  # a host slower than the device keeps it busy no more
+            elif self.misses == self.MISSES:
                 self.lengthen_gate()
+
+    def take_alone(self):
+        self.outputs = None  # lets the allocator hand out the same memory again
+        self.before()
+        us, hidden, self.outputs = self.gpu.time(self.call, self.sleep_us)
+        return us, hidden
+
+    def keep_busy(self):
+        """From now on the next sample is enqueued before the last one is over, so that the
+        device has no rest between them: behind a run that takes longer than the host needs, no
+        gate is needed either."""
+        self.keeps_busy = self.gpu.asynchronous and not self.ungated
+
+    def come_to_rest(self):
+        """The device is idle, and samples are taken alone again."""
+        self.gpu.wait()
+        self.keeps_busy, self.ticket, self.misses = False, None, 0
+
+    def take_from_queue(self):
+        ticket = self.ticket or self.enqueue(self.sleep_us)
+        self.ticket = self.enqueue(0)
+        return self.gpu.finish(ticket)
+
+    def enqueue(self, sleep_us):
+        self.outputs = None
+        self.before()
+        ticket, self.outputs = self.gpu.enqueue(self.call, sleep_us)
+        return ticket
 
     def trailing_us(self):
         """How long the device goes on after the stop event: on other streams."""
@@ -102,17 +131,20 @@ def warm_up_window(sampler):
 def warm_up(sampler, instrument):
     """Until two windows agree within twice the precision and the SM clock within one step of
     15 MHz, or time is up. How many runs that took, the flags, and whether the power cap slows
-    the load: two looks in a row must say so, as one may be what ran before."""
-    start, runs, before, clock_before = time.monotonic(), 0, None, 0
+    the load: two looks in a row must say so, as one may be a spike. Only of long runs, as in
+    gpubench.h: to the sensor, which follows in tenths of a second, others are over too soon."""
+    if sampler.take() > LONG_US:
+        sampler.keep_busy()
+    start, runs, before, clock_before = time.monotonic(), 1, None, 0
     nvml, hot_looks, limited = instrument.gpu.nvml, 0, False
     while True:
         window = warm_up_window(sampler)
         runs += len(window)
         median = quantile(sorted(window), 0.5)
         clock = nvml.sm_mhz() or 0  # a query takes milliseconds
-        hot_looks = hot_looks + 1 if nvml.is_power_limited() else 0
+        hot_looks = hot_looks + 1 if median > LONG_US and nvml.is_power_limited() else 0
         limited = limited or hot_looks >= 2
-        enough = runs >= WARMUP_RUNS and before is not None
+        enough = runs >= WARMUP_RUNS and before is not None and hot_looks != 1
         if (enough and abs(median - before) <= 2 * instrument.precision * median + 0.064
                 and abs(clock - clock_before) <= 15):
             return runs, [], limited

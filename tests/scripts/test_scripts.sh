@@ -299,7 +299,7 @@ sed -i 's/first\|own/second/; 1s/$/,settings/; 2,$s/$/,precision=1 max-time=0.05
 : > calls
 FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built 1 > log 2>&1
 [ $? -eq 0 ] && head -1 baselines/toy-card-1/torch/toy.csv | grep -q 'device,settings$' && lines_of toy 9 && lines_of other 9 &&
-    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --runs 1 '
+    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --streams 1 --runs 1 '
 check $? "the suites run with PyTorch's settings"
 for file in 1 2 3; do
     sed 's/second/fourth/' "next$file" > "next$((file + 3))"

@@ -32,6 +32,7 @@ class FakeGpu:
         self.needs_us, self.capturable, self.hiccups = needs_us, capturable, hiccups
         self.nvml, self.device, self.lost, self.sleeps = FakeNvml(), "cpu", False, []
         self.mode, self.modes = None, []  # which a sample was taken in
+        self.in_flight, self.most_in_flight, self.host_is_slow = 0, 0, False
 
     def begin(self, case):
         self.begun = case
@@ -53,6 +54,17 @@ class FakeGpu:
         start = time.perf_counter()
         outputs = call()
         return (time.perf_counter() - start) * 1e6, hidden, outputs
+
+    def enqueue(self, call, sleep_us):
+        """As behind the sample that is in flight: hidden, whatever the sleep."""
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        us, _, outputs = self.time(call, sleep_us)
+        return (us, not self.host_is_slow), outputs
+
+    def finish(self, ticket):
+        self.in_flight -= 1
+        return ticket
 
     def trailing_us(self, call):
         call()
@@ -78,7 +90,7 @@ class FakeGpu:
         return ()
 
     def wait(self):
-        pass
+        self.in_flight = 0
 
     def library_version(self):
         return "pretended"

@@ -71,6 +71,17 @@ class Device(unittest.TestCase):
                                            "query", "synchronize"])
             self.assertEqual(found, (250.0, True, None))
 
+    def test_two_samples_in_flight_have_events_of_their_own(self):
+        gpu = gpu_module.Gpu("auto")
+        self.record = []
+        (first, _), (second, _) = (gpu.enqueue(self.note("work"), sleep) for sleep in (120, 0))
+        self.assertEqual(self.record, [("sleep", 240000), "read", "record", "work", "record", "query",
+                                       "read", "record", "work", "record", "query"])
+        self.assertEqual(gpu_module.torch.cuda.Event.call_count, 4)
+        self.assertEqual([gpu.finish(ticket) for ticket in (first, second)], [(250.0, True)] * 2)
+        gpu.enqueue(self.note("work"), 0)
+        self.assertEqual(gpu_module.torch.cuda.Event.call_count, 4)
+
     def test_the_flush_is_twice_the_l2_and_its_result_one_number(self):
         gpu_module.Gpu("auto")
         (swept, _), (total, _) = self.zeros.call_args_list

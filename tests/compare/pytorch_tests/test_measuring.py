@@ -95,12 +95,13 @@ class Gate(unittest.TestCase):
 class PowerCap(unittest.TestCase):
     """On a clock that only runs advance; 3 ms each, and slower as `drift` says of the time."""
 
-    def measure(self, limited, max_time_s=0.05, drift=lambda now: 0.0):
+    def measure(self, limited, max_time_s=0.05, drift=lambda now: 0.0, run_us=3000, slow=False):
         clock, gpu = types.SimpleNamespace(now=0.0), FakeGpu()
-        gpu.nvml.limited = limited
+        gpu.nvml.limited, gpu.host_is_slow, self.gpu = limited, slow, gpu
 
         def timed(call, sleep_us):
-            us = 3000 * (1 + drift(clock.now))
+            us = run_us * (1 + drift(clock.now))
+            gpu.sleeps.append(sleep_us)
             clock.now += us / 1e6
             return us, True, call()
         gpu.time = timed
@@ -113,7 +114,7 @@ class PowerCap(unittest.TestCase):
         with mock.patch.object(sampler, "time", ticks):
             row = measure.measured_columns(instrument, make_case("norm", "test.fine", "torch-eager",
                                                                  "f32", "n=1", 1024))
-        return row["warmup"] * 0.003, row["samples"] * 0.003, row["flags"]
+        return row["warmup"] * run_us / 1e6, row["samples"] * run_us / 1e6, row["flags"]
 
     def test_a_load_that_is_not_near_it_is_measured_as_long_as_was_asked(self):
         before, sampled, _ = self.measure(lambda look: False)
@@ -127,6 +128,26 @@ class PowerCap(unittest.TestCase):
         before, sampled, _ = self.measure(lambda look: look <= 10)
         self.assertLess(before, 0.3)
         self.assertLess(sampled, 0.06)
+
+    def test_a_look_that_no_other_follows_yet_is_not_the_last(self):
+        self.assertGreater(self.measure(lambda look: look > 2)[0], 2)
+
+    def test_short_runs_are_over_before_a_look_could_tell(self):
+        self.assertLess(self.measure(lambda look: True, run_us=900)[0], 0.3)
+
+    def test_long_runs_leave_the_device_no_rest(self):
+        self.measure(lambda look: False)
+        self.assertEqual(self.gpu.most_in_flight, 2)
+        self.assertEqual(set(self.gpu.sleeps[2:]), {0})  # one alone, one at the queue's beginning
+        self.assertEqual(self.gpu.in_flight, 0)
+        self.measure(lambda look: False, run_us=900)
+        self.assertEqual(self.gpu.most_in_flight, 0)
+
+    def test_a_host_that_cannot_keep_up_gets_its_gate_again(self):
+        _, sampled, flags = self.measure(lambda look: False, slow=True)
+        self.assertGreater(sampled, 0)
+        self.assertGreater(self.gpu.sleeps[-1], 0)
+        self.assertNotIn("ungated", flags)
 
     def test_near_it_two_seconds_come_before_samples_of_a_swing(self):
         before, sampled, flags = self.measure(lambda look: True)
