@@ -234,6 +234,19 @@ race ./old ./new-hot --all
 [ $status -eq 0 ] && says 'pairs differ by .*; 6 pairs; left out, as the card was throttled: 0 .*, 34 of the current'
 check $? "nor are the pairs that they are in"
 
+# ---- work that the inputs decide, which the seed draws
+
+program old-draws salt=old 'work=norm fast:1000' 'draw=norm fast:7'
+program new-draws salt=new 'work=norm fast:1000' 'draw=norm fast:7'
+race ./old-draws ./new-draws
+[ $status -eq 0 ] && says '^3 cases: 3 same$'
+check $? "bytes that depend on the seed are the same in each pair, so no work changed"
+program new-more salt=new 'work=norm fast:1007' 'draw=norm fast:7'
+race ./old-draws ./new-more
+[ $status -eq 2 ] && says '^3 cases: 2 same, 1 whose work changed$' &&
+    says "NEW.s row:3: other bytes or flops than in the baseline, so the times"
+check $? "a program that moves more with each of these is found, though other pairs have as many"
+
 # ---- cards
 
 program other-device salt=new 'device=Other Card'
