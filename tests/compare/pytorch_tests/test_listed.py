@@ -148,20 +148,29 @@ class AgainstTheBaselines(unittest.TestCase):
 
 
 class PeerBaselines(unittest.TestCase):
-    """baselines/<device>/torch/, where PyTorch's own rows are."""
+    """baselines/<device>/torch/, where PyTorch's rows are, and the suites' beside them."""
 
-    def test_they_hold_peers_of_the_suite_that_names_them_and_of_the_device(self):
+    def test_they_are_of_the_suite_that_names_them_and_of_the_device(self):
         for path in glob.glob(os.path.join(ROOT, "baselines", "*", "torch", "*.csv")):
             with open(path, newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))
             self.assertGreater(len(rows), 0)
             for row in rows:
                 self.assertEqual(f"{row['suite']}.csv", os.path.basename(path))
-                self.assertTrue(row["variant"].startswith("torch-"))
                 device = re.sub("[^a-z0-9]+", "-", row["device"].lower()).rstrip("-")
                 self.assertEqual(device, path.split(os.sep)[-3])
 
-    def test_the_suites_files_hold_none(self):
+    def test_a_suites_row_stands_beside_one_of_pytorch_in_its_sitting(self):
+        for path in glob.glob(os.path.join(ROOT, "baselines", "*", "torch", "*.csv")):
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            for_each = {True: set(), False: set()}
+            for row in rows:
+                for_each[row["variant"].startswith("torch-")].add(
+                    tuple(row[name] for name in ("case", "dtype", "params", "campaign", "uuid")))
+            self.assertFalse(for_each[False] - for_each[True])
+
+    def test_the_suites_files_hold_none_of_pytorch(self):
         for path in glob.glob(os.path.join(ROOT, "baselines", "*", "*.csv")):
             with open(path, newline="", encoding="utf-8") as file:
                 self.assertFalse([row for row in csv.DictReader(file)
