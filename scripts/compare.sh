@@ -1,6 +1,6 @@
 #!/bin/sh
 # compare.sh PROGRAM SUITE RUNS [ARGUMENTS...] - measures a suite with the settings
-# of its baselines and screens it by the baseline of this device: cards and sittings
+# and the seed of its baselines and screens it by the baseline of this device: cards and sittings
 # differ by more than the margin, so what looks slower (by more than 2 %, whatever
 # the verdict) is raced against the revision that the baseline names, on this card.
 # One process measures every case; only what looks doubtful by it (slower by more than
@@ -37,11 +37,20 @@ common_settings() {
     done | sort -u | { read -r first || exit 0; read -r _ || printf '%s\n' "$first" | tr ' ' '\n'; }
 }
 
+# The least seed that each of these baselines has rows of, if there is one: only rows of one
+# seed tell whether the work changed.
+common_seed() {
+    set -- baselines/*/"$suite".csv
+    [ -e "$1" ] || return 0
+    for file; do values seed "$file"; done | grep -x '[0-9]\{1,20\}' | sort -n | uniq -c |
+        awk -v files=$# '$1 == files { print "seed=" $2; exit }'
+}
+
 # Adds to the arguments each setting that the caller has not given.
-for setting in $(common_settings); do
+for setting in $(common_settings) $(common_seed); do
     option=--$(printf '%s' "${setting%%=*}" | tr '_' '-')
     case $option in
-    --precision | --max-time | --min-samples | --max-samples | --warmup) ;;
+    --precision | --max-time | --min-samples | --max-samples | --warmup | --seed) ;;
     *) continue ;;
     esac
     case " $* " in

@@ -196,6 +196,39 @@ compared 0 3
 [ $? -eq 0 ] && has edge 3 && [ ! -s results/toy-screened.txt ] && ends '4 cases in .* 0 raced'
 check $? "what looks slower by 3 % in the first process only, and by 1 % in three, is not raced"
 
+# Work that depends on the inputs compares where the seed is the baseline's.
+# seeds FILE SEED...: the baselines' rows say these seeds in turn.
+seeds() {
+    file=$1
+    shift
+    awk -v list="$*" 'BEGIN { n = split(list, seed, " ") }
+        { print $0 "," (NR == 1 ? "seed" : seed[NR % n + 1]) }' before-seeds > "$file"
+}
+# seeds_are SEED: what the first process was given, and those of the doubtful.
+seeds_are() { [ "$(grep -o -- '--seed[ =][^ ]*' calls | tr '\n' ' ')" = "$1" ]; }
+cp $baseline before-seeds
+mkdir baselines/other-card
+seeds $baseline 12 5 40
+compared 0 3
+[ $? -eq 0 ] && calls_are 2 && seeds_are '--seed 5 --seed 5 '
+check $? "every process has the baseline's seed, the least of several"
+seeds baselines/other-card/toy.csv 40 12
+compared 0 3
+[ $? -eq 0 ] && seeds_are '--seed 12 --seed 12 '
+check $? "one that the baselines of every device have"
+seeds baselines/other-card/toy.csv 7 '--list'
+compared 0 3
+[ $? -eq 0 ] && seeds_are ''
+check $? "where there is none, the program's own"
+compared 0 3 --seed=9
+[ $? -eq 0 ] && seeds_are '--seed=9 --seed=9 '
+check $? "or the caller's, who comes first"
+seeds baselines/other-card/toy.csv 5
+compared 0 3 --seed 9
+[ $? -eq 0 ] && seeds_are '--seed 9 --seed 9 '
+check $? "whatever the baselines have"
+rm -r baselines/other-card
+
 # One line over all suites.
 head='suite,cases,slower,inconclusive,missing,not_ok,raced,seconds'
 printf '%s\nnorm,256,0,2,0,0,5,54\n' $head > results/norm-summary.txt
