@@ -5,6 +5,7 @@
 # the verdict) is raced against the revision that the baseline names, on this card.
 # One process measures every case; only what looks doubtful by it (slower by more than
 # 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened.
+# The race begins no pair after RACE_SECONDS (180): what is open then is inconclusive.
 # Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
 # (cases that are missing or no longer verify) fails either way.
@@ -173,8 +174,8 @@ fi
 if [ -n "$race" ]; then
     echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
     status=0
-    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" -- "$@" ||
-        status=$?
+    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" \
+        --seconds "${RACE_SECONDS:-180}" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
     # What else the first measurement found is not forgotten.
     sh scripts/csv.sh others subset="$subset" "$found" || status=1

@@ -99,6 +99,15 @@ check $? "both sides of a pair have the same seed, each pair another one, and on
     [ "$(cut -d' ' -f4- calls | tail -n +13 | sort -u)" = '^(norm fast)$' ]
 check $? "after the first look only the case that is open is measured"
 rm calls
+race ./old-logs ./new-logs --race-seconds 0.000001
+[ $status -eq 0 ] && says ' 1 pairs in alternating order .* 4 processes' && says '^3 cases: 3 inconclusive$' &&
+    says '^3 cases were open after 1 pair, when --race-seconds ran out$' && ! says 'after all'
+check $? "out of time after the first pair: no other is begun, what it cannot tell is inconclusive"
+rm calls
+race ./old-logs ./new-logs --race-seconds 1000
+[ $status -eq 0 ] && says ' 82 processes' && says 'after all 40 pairs' && ! says 'ran out'
+check $? "with time enough it is as without"
+rm calls
 race ./old-logs ./new-logs -- --seed 7 --filter 'norm|sum'
 [ $status -eq 0 ] && says '^2 cases: 1 same, 1 inconclusive$' &&
     [ "$(sed -n 1p calls)" = 'old 7 race norm|sum' ] &&

@@ -157,6 +157,8 @@ sed -i 's/,,\(2026[^,]*\)$/,abc1234,\1/' $baseline
 cat > scripts/race.sh <<'EOS'
 case "$*" in
 *--build-only*) exit 0 ;;
+*--seconds\ "$ALLOWED"\ --*) ;;
+*) exit 3 ;;
 esac
 while [ "$1" != -- ]; do
     [ "$1" != --verdicts ] || verdicts=$2
@@ -174,11 +176,13 @@ exit "$RACE_ENDS"
 EOS
 takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+y) f32 n=1 103" \
     "toy.last a f32 n=2 103"
-export RACED_edge=same RACED_last=inconclusive RACE_ENDS=0
+export RACED_edge=same RACED_last=inconclusive RACE_ENDS=0 ALLOWED=180
 compared 0 3
 [ $? -eq 0 ] && calls_are 2 && [ "$(wc -l < results/toy-screened.txt)" -eq 2 ] &&
     ends '4 cases in .*: 0 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what was raced has the race's verdict in the last line"
+ALLOWED=60 RACE_SECONDS=60 compared 0 3
+check $? "the race has 180 seconds, or RACE_SECONDS"
 RACED_edge=SLOWER RACE_ENDS=1 compared 1 3
 [ $? -eq 0 ] && ends '4 cases in .*: 1 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what the race finds slower is"
