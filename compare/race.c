@@ -334,7 +334,10 @@ int run_race(const struct options *options, const struct settings *settings,
     bool complete = isnan(race.began_s) ? refuse("%s%s", "the system's clock cannot be read", "")
                                    : prepare(&race) && run_looks(&race);
     race_files_remove(&race.files);
-    race_release_signals(&before);
+    /* A signal often comes twice (timeout sends it to the program, then to its group): the
+     * second must not end the report of what the first left. */
+    if (!race.signal_number)
+        race_release_signals(&before);
     if (!complete && race.signal_number && race.summary.pairs > 0) {
         fprintf(stderr, "gpubench-compare: the race was ended by signal %d (%s); what %zu pairs told:\n",
                 race.signal_number, strsignal(race.signal_number), race.summary.pairs);
@@ -351,6 +354,7 @@ int run_race(const struct options *options, const struct settings *settings,
     free(race.filter);
     if (race.signal_number) {
         fflush(NULL); /* a signal's end flushes nothing */
+        race_release_signals(&before);
         raise(race.signal_number);
     }
     return status;

@@ -40,10 +40,10 @@ alive() {
     state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2> /dev/null) && [ "$state" != Z ]
 }
 
-# Until the file has something in it, ten seconds at most.
+# await FILE [PATTERN]: until the file has something in it, or that, ten seconds at most.
 await() {
     turns=0
-    while [ ! -s "$1" ] && [ $turns -lt 100 ]; do
+    while ! grep -qse "${2:-.}" "$1" && [ $turns -lt 100 ]; do
         sleep 0.1
         turns=$((turns + 1))
     done
@@ -350,6 +350,17 @@ timeout -s TERM 10 "$compare" --race ./first-end ./slow-end > out 2> err
 [ $? -eq 124 ] && complains 'was ended by signal 15 .*; what 5 pairs told:' &&
     says '^2 cases: 1 slower, 1 inconclusive' && [ -z "$(ls tmp)" ]
 check $? "what the looks so far told is printed when a signal ends the race"
+mkfifo verdicts
+"$compare" --race ./first-end ./slow-end --verdicts verdicts > out 2> err &
+tool=$!
+await err 'race, 5 pairs'
+kill -TERM $tool
+await err 'what 5 pairs told' # and then it waits for whoever reads the verdicts
+kill -TERM $tool
+timeout 10 cat verdicts > told
+wait $tool
+[ $? -eq 143 ] && [ "$(wc -l < told)" -eq 3 ] && says '^2 cases: 1 slower, 1 inconclusive'
+check $? "also when it is sent twice, as timeout does"
 rm -f pid
 "$compare" --race ./old ./bad > out 2> err &
 tool=$!
