@@ -132,7 +132,7 @@ for verdict in 0 1 2; do
     rows next1 new 103 103.1 102.9
     RACE_STATUS=$verdict sh scripts/compare.sh ./fake toy 1 --seed 7 > log 2>&1
     [ $? -eq "$verdict" ] && [ "$(cat raced)" = 'toy.changing a f32 n=1' ] && [ "$(wc -l < calls)" -eq 1 ] &&
-        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt --verdicts results/toy-second.txt -- --seed 7$' race-calls
+        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt --verdicts results/toy-second.txt --seconds 180 -- --seed 7$' race-calls
     check $? "what looks slower by 3 % is raced, and status $verdict of the race is compare's"
 done
 : > calls
