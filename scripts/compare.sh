@@ -4,7 +4,8 @@
 # differ by more than the margin, so what looks slower (by more than 2 %, whatever
 # the verdict) is raced against the revision that the baseline names, on this card.
 # One process measures every case; only what looks doubtful by it (slower by more than
-# 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened.
+# 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened, in turn
+# with the other variants of its case, as in the first and in the baseline.
 # The race begins no pair after RACE_SECONDS (180): what is open then is inconclusive.
 # Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
@@ -15,6 +16,12 @@ set -eu
 . "$(dirname "$0")/followed.sh"
 program=$1 suite=$2 runs=$3
 shift 3
+case $runs in
+'' | *[!0-9]* | 0*)
+    echo "compare-$suite: RUNS: '$runs' is no number of processes" >&2
+    exit 2
+    ;;
+esac
 current=results/$suite.csv
 again=results/$suite-again.csv
 # CSV or names of cases, but no rows, which all *.csv of results/ have.
@@ -106,7 +113,8 @@ judge() {
 look_closer() {
     sh scripts/csv.sh doubtful above="$doubt" "$found" "$current" > "$doubtful"
     [ -s "$doubtful" ] && [ "$runs" -gt 1 ] || return 0
-    echo "compare-$suite: measuring the $(wc -l < "$doubtful") doubtful cases in $((runs - 1)) more processes"
+    echo "compare-$suite: measuring what is doubtful, with its other variants" \
+        "$(wc -l < "$doubtful") cases, in $((runs - 1)) more processes"
     measure_only "$doubtful" "$further" $((runs - 1)) "$@"
     into=$(followed "$current") new=$into.new
     sh scripts/csv.sh joined further="$further" "$further" "$current" > "$new"
@@ -182,11 +190,11 @@ if [ -n "$race" ]; then
     conclude "$status" "$second"
 fi
 [ "$first" -eq 1 ] || conclude 0
-sh scripts/csv.sh slower "$found" > "$keys"
+sh scripts/csv.sh doubtful slower=1 "$found" "$current" > "$keys"
 [ -s "$keys" ] || conclude 1 # missing, or no longer ok: measuring again would not help
 echo "compare-$suite: measuring the slower cases again"
 measure_only "$keys" "$again" "$runs" "$@"
-sh scripts/csv.sh slower labels=1 "$found" > "$keys"
+sh scripts/csv.sh slower "$found" > "$keys"
 labels=$(awk -f scripts/alternatives.awk "$keys")
 rm -f "$second"
 status=0

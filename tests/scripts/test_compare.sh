@@ -109,6 +109,32 @@ compared 0 3 --filter 'toy\.(edge|steady)' --quiet
     ends '2 cases in .* 0 missing, .*'
 check $? "of what the caller's filter takes the doubtful only, and nobody misses the others"
 
+# Near the power cap a case takes other times alone than in turn with its other variants.
+cp $baseline kept
+takes "toy.pair a f32 n=3 $spread" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+echo 0 > processes
+GIT_OF='' ./toy --runs 5 --csv $baseline
+sed -i 's/,now,/,before,/' $baseline
+takes "toy.pair a f32 n=3 101.5 100" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+compared 0 3
+[ $? -eq 0 ] && sed -n 2p calls | grep -qF -- '--filter ^toy\.pair a f32 n=3$|^toy\.pair b f32 n=3$' && has pair 7
+check $? "what is doubtful takes turns again with the other variants of its case"
+compared 0 3 --filter ' a '
+[ $? -eq 0 ] && [ "$(sed -n 's/.*--filter //; 2p' calls)" = '^toy\.pair a f32 n=3$' ]
+check $? "of those that the caller's filter takes"
+takes "toy.pair a f32 n=3 105" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+compared 1 3
+[ $? -eq 0 ] && sed -n 3p calls | grep -qF -- '--runs 3 --quiet --csv results/toy-again.csv.new --filter ^toy\.pair a f32 n=3$|^toy\.pair b' &&
+    ends '3 cases in .*: 1 slower, .*'
+check $? "so does what is slower when it is measured again, and alone is judged"
+cp kept $baseline
+
+for runs in 0 x 1.5 ''; do
+    compared 2 "$runs"
+    [ $? -eq 0 ] && calls_are 0 && says "RUNS: '$runs' is no number of processes"
+    check $? "RUNS='$runs': refused, and nothing is measured"
+done
+
 # A slowdown that is there in every process, with no revision to race against.
 sed 's/^toy.other .*/toy.other a f32 n=1 105.1 105 104.9/' healthy > cases
 compared 1 3
