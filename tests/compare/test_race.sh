@@ -104,6 +104,13 @@ race ./old-logs ./new-logs --race-seconds 0.000001
     says '^3 cases were open after 1 pair, when --race-seconds ran out$' && ! says 'after all'
 check $? "out of time after the first pair: no other is begun, what it cannot tell is inconclusive"
 rm calls
+program twice salt=new 'slow=norm fast:2'
+race ./old ./twice --race-seconds 0.000001 --format csv
+[ $status -eq 0 ] && awk -f "$root/compare/csv.awk" -f /dev/fd/3 out 3<<'EOS'
+value("case") == "norm" { found = value("verdict") == "inconclusive" && value("ratio") > 1.9 && value("ratio_low") == "" }
+END { exit !found }
+EOS
+check $? "what its one pair says is told, without an interval"
 race ./old-logs ./new-logs --race-seconds 1000
 [ $status -eq 0 ] && says ' 82 processes' && says 'after all 40 pairs' && ! says 'ran out'
 check $? "with time enough it is as without"
