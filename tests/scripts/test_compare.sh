@@ -209,6 +209,9 @@ compared 0 3
 check $? "what was raced has the race's verdict in the last line"
 ALLOWED=60 RACE_SECONDS=60 compared 0 3
 check $? "the race has 180 seconds, or RACE_SECONDS"
+compared 0 3 --filter edge
+[ $? -eq 0 ] && ! says 'still missing' && ends '2 cases in .*, 0 missing, 0 not ok, 2 raced'
+check $? "nobody misses what the caller's filter left out, behind a race either"
 RACED_edge=SLOWER RACE_ENDS=1 compared 1 3
 [ $? -eq 0 ] && ends '4 cases in .*: 1 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what the race finds slower is"
@@ -242,6 +245,7 @@ seeds baselines/other-card/toy.csv 40 12
 compared 0 3
 [ $? -eq 0 ] && seeds_are '--seed 12 --seed 12 '
 check $? "one that the baselines of every device have"
+seeds $baseline 12 '--list'
 seeds baselines/other-card/toy.csv 7 '--list'
 compared 0 3
 [ $? -eq 0 ] && seeds_are ''
