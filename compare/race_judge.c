@@ -117,7 +117,7 @@ static void leave_open(struct race_case *one, size_t look)
 {
     one->look = look;
     one->judgement = (struct judgement){.verdict = VERDICT_INCONCLUSIVE,
-                                        .reason = REASON_ACROSS_MARGIN,
+                                        .reason = REASON_FEW_PAIRS,
                                         .log_ratio = one->evidence.log_ratio,
                                         .low = (double)NAN,
                                         .high = (double)NAN};

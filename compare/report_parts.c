@@ -125,6 +125,9 @@ static void print_rule_applied(FILE *out, const struct rule *rule, const struct 
         fprintf(out, "beyond the margin of %g %%, but another card or sitting may do that, of which the baseline "
                      "has too few to tell", margin);
         break;
+    case REASON_FEW_PAIRS:
+        fprintf(out, "too few pairs to judge by");
+        break;
     case REASON_FEW_RUNS:
         fprintf(out, "a few far runs make the change: the median run is within the margin of %g %%", margin);
         break;
@@ -140,9 +143,10 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
         print_throttled(out, result);
         return;
     }
-    fprintf(out, "; %s differ by %.2g %%", evidence->paired ? "pairs" : "runs", percent * judgement->run_spread);
+    if (judgement->reason != REASON_FEW_PAIRS)
+        fprintf(out, "; %s differ by %.2g %%", evidence->paired ? "pairs" : "runs", percent * judgement->run_spread);
     if (evidence->paired) {
-        fprintf(out, "; %zu pairs", evidence->baseline_runs);
+        fprintf(out, "; %zu pair%s", evidence->baseline_runs, evidence->baseline_runs == 1 ? "" : "s");
         print_left_out(out, evidence->baseline_outside, "pair");
         print_throttled(out, result);
         return;

@@ -111,6 +111,12 @@ value("case") == "norm" { found = value("verdict") == "inconclusive" && value("r
 END { exit !found }
 EOS
 check $? "what its one pair says is told, without an interval"
+race ./old ./twice --race-seconds 0.000001 --all
+says '^inconclusive .* \[unknown\] *-  toy norm fast' && says 'too few pairs to judge by; 1 pair$'
+check $? "that it would have found 5 % is not"
+race ./old ./twice --race-seconds 0.000001 --format markdown
+says 'norm fast.*| unknown | - |' || says '| unknown | - |.*norm fast'
+check $? "in markdown either"
 race ./old-logs ./new-logs --race-seconds 1000
 [ $status -eq 0 ] && says ' 82 processes' && says 'after all 40 pairs' && ! says 'ran out'
 check $? "with time enough it is as without"
