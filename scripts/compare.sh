@@ -6,7 +6,8 @@
 # One process measures every case; only what looks doubtful by it (slower by more than
 # 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened, in turn
 # with the other variants of its case, as in the first and in the baseline.
-# The race begins no pair after RACE_SECONDS (180): what is open then is inconclusive.
+# The race begins no pair after RACE_SECONDS (180): what is open then is inconclusive, but
+# where it has too few pairs to tell anything the baseline's SLOWER stands.
 # Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
 # (cases that are missing or no longer verify) fails either way.
@@ -113,7 +114,7 @@ judge() {
 look_closer() {
     sh scripts/csv.sh doubtful above="$doubt" "$found" "$current" > "$doubtful"
     [ -s "$doubtful" ] && [ "$runs" -gt 1 ] || return 0
-    echo "compare-$suite: measuring what is doubtful, with its other variants" \
+    echo "compare-$suite: measuring what is doubtful, with its other variants:" \
         "$(wc -l < "$doubtful") cases, in $((runs - 1)) more processes"
     measure_only "$doubtful" "$further" $((runs - 1)) "$@"
     into=$(followed "$current") new=$into.new
@@ -185,7 +186,8 @@ if [ -n "$race" ]; then
     watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" \
         --seconds "${RACE_SECONDS:-180}" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
-    # What else the first measurement found is not forgotten.
+    # What the race says nothing of, and what else the first measurement found, is not forgotten.
+    sh scripts/csv.sh untold raced="$second" "$second" "$found" || status=1
     sh scripts/csv.sh others subset="$subset" "$found" || status=1
     conclude "$status" "$second"
 fi

@@ -191,11 +191,11 @@ while [ "$1" != -- ]; do
     shift
 done
 {
-    echo suite,case,variant,backend,dtype,params,mode,against,metric,verdict,ratio
+    echo suite,case,variant,backend,dtype,params,mode,against,metric,verdict,ratio,ratio_low
     for name in edge last; do
         variant=a params=n=2
         [ $name = last ] || { variant='(x+y)' params=n=1; }
-        eval "echo \"toy,toy.$name,$variant,cuda,f32,$params,cold,$variant,median_us,\$RACED_$name,1\""
+        eval "echo \"toy,toy.$name,$variant,cuda,f32,$params,cold,$variant,median_us,\$RACED_$name,1,${RACE_LOW-0.99}\""
     done
 } > "$verdicts"
 exit "$RACE_ENDS"
@@ -212,6 +212,16 @@ check $? "the race has 180 seconds, or RACE_SECONDS"
 compared 0 3 --filter edge
 [ $? -eq 0 ] && ! says 'still missing' && ends '2 cases in .*, 0 missing, 0 not ok, 2 raced'
 check $? "nobody misses what the caller's filter left out, behind a race either"
+cp cases before
+sed -i 's/^toy.last.*/toy.last a f32 n=2 110/' cases
+compared 0 3
+[ $? -eq 0 ] && says '^SLOWER .* toy\.last' && ends '4 cases in .*: 0 slower, 1 inconclusive .* 2 raced'
+check $? "a race with an interval clears what the baseline calls slower"
+RACE_LOW= compared 1 3
+[ $? -eq 0 ] && says '^still SLOWER by the baseline, of which the race cannot tell: toy toy.last a cuda f32 n=2 cold$' &&
+    ! says 'still SLOWER.*edge' && ends '4 cases in .*: 1 slower, 0 inconclusive .* 2 raced'
+check $? "a race that had no time to tell does not clear it"
+cp before cases
 RACED_edge=SLOWER RACE_ENDS=1 compared 1 3
 [ $? -eq 0 ] && ends '4 cases in .*: 1 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what the race finds slower is"
