@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/built/\n/inside/\n/torch-kept/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/built/\n/inside/\n/torch-kept/\n/listed\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -33,6 +33,7 @@ rows() {
 # called, and ends with FAKE_STATUS.
 cat > fake <<'EOS'
 #!/bin/sh
+case $* in *--list) cat listed 2> /dev/null; exit ;; esac
 echo "$*" >> calls
 turn=$(wc -l < calls)
 while [ $# -gt 0 ]; do
@@ -281,8 +282,10 @@ grep -v steady next2 > next2.new && mv next2.new next2
 sed 's/toy,toy/other,other/' next2 > next3
 rows next1 first 200 200.1
 sed -i '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1
-# Behind the fastest in order and in name, and in another mode.
-sed -n '/changing/{s/,a,/,b+,/; s/,ok,[0-9.]*/,ok,50/p; s/,b+,/,c,/; s/,cold,/,hot,/; s/,ok,50/,ok,20/p; s/,c,/,d,/; s/,hot,/,cold,/; s/,ok,20/,failed,/p}' kept >> baselines/toy-card-1/toy.csv
+# Behind the fastest in order and in name, and in another mode; and one that the program no
+# longer has.
+printf 'toy.changing %s f32 n=1\n' a b+ c d > listed
+sed -n '/changing/{s/,a,/,b+,/; s/,ok,[0-9.]*/,ok,50/p; s/,b+,/,c,/; s/,cold,/,hot,/; s/,ok,50/,ok,20/p; s/,c,/,d,/; s/,hot,/,cold,/; s/,ok,20/,failed,/p; s/,d,/,gone,/; s/,failed,/,ok,10/p}' kept >> baselines/toy-card-1/toy.csv
 : > calls
 FAKE_STATUS=1 torch_baselines 1 --without x
 [ $? -eq 1 ] && lines_of toy 5 && lines_of other 5 &&
@@ -301,8 +304,8 @@ sed -i 's/first\|own/second/; 1s/$/,settings/; 2,$s/$/,precision=1 max-time=0.05
 : > calls
 FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built 1 > log 2>&1
 [ $? -eq 0 ] && head -1 baselines/toy-card-1/torch/toy.csv | grep -q 'device,settings$' && lines_of toy 9 && lines_of other 9 &&
-    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --runs 1 '
-check $? "the suites run with PyTorch's settings"
+    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --dtype f32 --runs 1 '
+check $? "the suites run with PyTorch's settings and dtypes"
 for file in 1 2 3; do
     sed 's/second/fourth/' "next$file" > "next$((file + 3))"
     sed -i 's/second/third/' "next$file"
