@@ -217,7 +217,7 @@ sed -i 's/^toy.last.*/toy.last a f32 n=2 110/' cases
 compared 0 3
 [ $? -eq 0 ] && says '^SLOWER .* toy\.last' && ends '4 cases in .*: 0 slower, 1 inconclusive .* 2 raced'
 check $? "a race with an interval clears what the baseline calls slower"
-RACE_LOW= compared 1 3
+RACE_LOW='' compared 1 3
 [ $? -eq 0 ] && says '^still SLOWER by the baseline, of which the race cannot tell: toy toy.last a cuda f32 n=2 cold$' &&
     ! says 'still SLOWER.*edge' && ends '4 cases in .*: 1 slower, 0 inconclusive .* 2 raced'
 check $? "a race that had no time to tell does not clear it"
