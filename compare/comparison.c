@@ -26,8 +26,9 @@ struct runs {
     size_t throttled; /* left out: what heat does to a card says nothing of the code */
 };
 
-/* Room for one case, grown to the largest. */
+/* Room for one case: of the seeds, and of the runs, grown to the largest case. */
 struct scratch {
+    struct works works;
     struct runs baseline;
     struct runs current;
     bool *far;
@@ -44,13 +45,19 @@ static void free_runs(struct runs *runs)
     free(runs->rows);
 }
 
-static void free_scratch(struct scratch *scratch)
+static void free_runs_of_case(struct scratch *scratch)
 {
     free_runs(&scratch->baseline);
     free_runs(&scratch->current);
     free(scratch->far);
     free(scratch->sorted);
-    *scratch = (struct scratch){0};
+    *scratch = (struct scratch){.works = scratch->works};
+}
+
+static void free_scratch(struct scratch *scratch)
+{
+    works_free(&scratch->works);
+    free_runs_of_case(scratch);
 }
 
 static bool reserve_runs(struct runs *runs, size_t capacity)
@@ -67,7 +74,7 @@ static bool reserve_scratch(struct scratch *scratch, size_t count)
 {
     if (count <= scratch->capacity)
         return true;
-    free_scratch(scratch);
+    free_runs_of_case(scratch);
     scratch->capacity = 2 * count;
     scratch->far = malloc(scratch->capacity * sizeof scratch->far[0]);
     scratch->sorted = malloc(scratch->capacity * sizeof scratch->sorted[0]);
@@ -207,7 +214,8 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
     result->current_throttled = new->throttled;
     if (old->count == 0 || new->count == 0) {
         result->outcome = OUTCOME_THROTTLED;
-        result->problem = (struct problem){old->count ? current.rows[0] : baseline.rows[0], old->count == 0};
+        result->problem = (struct problem){.row = old->count ? current.rows[0] : baseline.rows[0],
+                                           .in_baseline = old->count == 0};
         return true;
     }
     result->drift = campaign_mean(old, old->count - 1) - campaign_mean(old, 0);
@@ -260,7 +268,7 @@ static bool add_pair(struct comparison *comparison, uint32_t baseline_case, uint
         comparison->common++;
         check_devices(comparison, baseline, current);
     }
-    result->outcome = outcome_of(comparison->settings->metric, baseline, current, &result->problem);
+    result->outcome = outcome_of(comparison->settings->metric, &scratch->works, baseline, current, &result->problem);
     return result->outcome != OUTCOME_JUDGED || weigh_pair(comparison, index, baseline, current, scratch);
 }
 
@@ -382,6 +390,7 @@ bool compare_sides(struct comparison *comparison, const struct settings *setting
     struct rows_by_case new = {0};
     struct scratch scratch = {0};
     bool complete = start(comparison, settings, catalogue, baseline, current) &&
+                    works_make(&scratch.works, catalogue) &&
                     rows_by_case_build(&old, baseline, catalogue->keys.count) &&
                     rows_by_case_build(&new, current, catalogue->keys.count) &&
                     pair_sides(comparison, &old, &new, &scratch) && note_other_flushes(comparison) &&
@@ -418,6 +427,7 @@ bool compare_variants(struct comparison *comparison, const struct settings *sett
     struct scratch scratch = {0};
     uint32_t *first_of_group = malloc((catalogue->groups.count + 1) * sizeof first_of_group[0]);
     bool complete = start(comparison, settings, catalogue, results, results) && first_of_group &&
+                    works_make(&scratch.works, catalogue) &&
                     rows_by_case_build(&index, results, catalogue->keys.count) &&
                     pair_variants(comparison, &index, first_of_group, &scratch) && judge_pairs(comparison);
     free(first_of_group);

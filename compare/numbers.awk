@@ -11,6 +11,13 @@ function median(id,    n, i, list) {
     return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2
 }
 
+# Bytes or operations, which may depend on the seed: no row stands for the others. `id` is no
+# other's; an empty text says nothing.
+function note_work(id, text) { if (text != "") values[id, ++count[id]] = text }
+
+# Of what was noted the median, "" where there is none.
+function typical_work(id) { return id in count ? median(id) : "" }
+
 # Numbers as such; where one is none, all as texts: an order of both would be none.
 function sort(list, n,    i, key, at, texts) {
     for (i = 1; i <= n; i++) if (list[i] != list[i] + 0) texts = 1

@@ -4,6 +4,7 @@
 
 #include "number.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ enum option {
     OPTION_VERDICTS,
     OPTION_ONLY,
     OPTION_TIMEOUT,
+    OPTION_RACE_SECONDS,
     OPTION_SUBSET,
     OPTION_OLDEST,
     OPTION_IGNORE_DEVICE,
@@ -73,6 +75,7 @@ static const struct {
     [OPTION_VERDICTS] = {"--verdicts", TAKES_VALUE},
     [OPTION_ONLY] = {"--only", TAKES_VALUE},
     [OPTION_TIMEOUT] = {"--timeout", TAKES_VALUE},
+    [OPTION_RACE_SECONDS] = {"--race-seconds", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
     [OPTION_OLDEST] = {"--oldest", TAKES_NOTHING},
     [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
@@ -231,6 +234,8 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_text(parsing, option, text, &options->verdicts);
     case OPTION_TIMEOUT:
         return take_seconds(parsing, option, text, &options->timeout_s);
+    case OPTION_RACE_SECONDS:
+        return take_seconds(parsing, option, text, &options->race_s);
     default:
         return take_text(parsing, option, text, &options->output);
     }
@@ -332,9 +337,13 @@ static bool check_sides(struct parsing *parsing)
         return fail(parsing, "files are given in more than one way; choose BASELINE CURRENT, --baseline with "
                              "--current, --variants, --self, --check, --race, --cards, --history, or "
                              "--kernels");
-    if (options->mode != MODE_RACE && (options->only || seen[OPTION_TIMEOUT] || options->arguments.items))
+    if (options->mode != MODE_RACE &&
+        (options->only || seen[OPTION_TIMEOUT] || seen[OPTION_RACE_SECONDS] || options->arguments.items))
         return fail(parsing, "%s is for --race",
-                    options->only ? "--only" : seen[OPTION_TIMEOUT] ? "--timeout" : "'--'");
+                    options->only               ? "--only"
+                    : seen[OPTION_TIMEOUT]      ? "--timeout"
+                    : seen[OPTION_RACE_SECONDS] ? "--race-seconds"
+                                                : "'--'");
     if (options->verdicts && options->mode != MODE_COMPARE && options->mode != MODE_VARIANTS &&
         options->mode != MODE_RACE)
         return fail(parsing, "--verdicts is for what has verdicts: two sides, --variants and --race");
@@ -358,7 +367,8 @@ bool parse_options(struct options *options, int argc, const char *const *argv,
 {
     *options = (struct options){.settings = {.rule = default_rule(), .metric = find_metric("median_us")},
                                 .listing = {.limit = 15},
-                                .timeout_s = 3600.0};
+                                .timeout_s = 3600.0,
+                                .race_s = INFINITY};
     struct parsing parsing = {.options = options, .argv = argv, .argc = argc, .next = 1, .error = error};
     while (parsing.next < argc) {
         const char *const *word = &argv[parsing.next++];
@@ -435,6 +445,8 @@ static const char option_lines[] =
     "  --output FOLDER         of a race: keep the rows there, old.csv and new.csv\n"
     "  --only FILE             race only these cases: lines of the programs' --list\n"
     "  --timeout SECONDS       for one process of a race (3600)\n"
+    "  --race-seconds SECONDS  begin no pair of a race later; what is not decided by\n"
+    "                          then is inconclusive (default: no end)\n"
     "  --help                  print this\n"
     "\n";
 

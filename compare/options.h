@@ -32,6 +32,7 @@ struct options {
     struct paths arguments; /* of a race's programs */
     const char *only;       /* a file with the names of the cases to race, or NULL */
     double timeout_s;       /* of one process of a race */
+    double race_s;          /* after which no pair is begun; INFINITY: no end */
 };
 
 /* On false, error names the option and the value that cannot be. */

@@ -60,34 +60,6 @@ static bool lacks_metric(struct row_span span)
     return true;
 }
 
-/* An empty field says nothing about the work. */
-static bool differs(double left, double right)
-{
-    return !is_absent(left) && !is_absent(right) && (left < right || left > right);
-}
-
-/* The first ok row that does other work than the row before it, or NULL. */
-static const struct row *first_other_work(const struct row *before, struct row_span span)
-{
-    for (size_t i = 0; i < span.count; i++) {
-        const struct row *row = span.rows[i];
-        if (row->status != STATUS_OK)
-            continue;
-        if (before && (differs(before->bytes, row->bytes) || differs(before->flops, row->flops)))
-            return row;
-        before = row;
-    }
-    return NULL;
-}
-
-static const struct row *last_ok(struct row_span span)
-{
-    for (size_t i = span.count; i > 0; i--)
-        if (span.rows[i - 1]->status == STATUS_OK)
-            return span.rows[i - 1];
-    return NULL;
-}
-
 static enum outcome blame(struct problem *problem, const struct row *row, bool in_baseline, enum outcome outcome)
 {
     problem->row = row;
@@ -95,8 +67,9 @@ static enum outcome blame(struct problem *problem, const struct row *row, bool i
     return outcome;
 }
 
-static enum outcome outcome_of_values(const struct metric *metric, struct row_span baseline,
-                                      struct row_span current, struct problem *problem)
+static enum outcome outcome_of_values(const struct metric *metric, struct works *works,
+                                      struct row_span baseline, struct row_span current,
+                                      struct problem *problem)
 {
     if (!metric->is_time && lacks_metric(baseline) && lacks_metric(current))
         return OUTCOME_NOT_APPLICABLE;
@@ -112,17 +85,16 @@ static enum outcome outcome_of_values(const struct metric *metric, struct row_sp
     below = first_below_constant(metric, current);
     if (below)
         return blame(problem, below, false, OUTCOME_BELOW_CONSTANT);
-    const struct row *changed = first_other_work(NULL, baseline);
-    if (changed)
-        return blame(problem, changed, true, OUTCOME_WORK_CHANGED);
-    changed = first_other_work(last_ok(baseline), current);
-    if (changed)
-        return blame(problem, changed, false, OUTCOME_WORK_CHANGED);
-    return OUTCOME_JUDGED;
+    struct other_work other;
+    if (!work_changed(works, baseline, current, &other))
+        return OUTCOME_JUDGED;
+    problem->than = other.than;
+    problem->than_in_baseline = other.than_in_baseline;
+    return blame(problem, other.row, other.in_baseline, OUTCOME_WORK_CHANGED);
 }
 
-enum outcome outcome_of(const struct metric *metric, struct row_span baseline, struct row_span current,
-                        struct problem *problem)
+enum outcome outcome_of(const struct metric *metric, struct works *works, struct row_span baseline,
+                        struct row_span current, struct problem *problem)
 {
     *problem = (struct problem){0};
     size_t current_ok = count_ok(current);
@@ -145,5 +117,5 @@ enum outcome outcome_of(const struct metric *metric, struct row_span baseline, s
         return blame(problem, current.rows[0], false, OUTCOME_MISSING);
     if (current_ok < current.count)
         return blame(problem, first_not_ok(current), false, OUTCOME_NOT_OK);
-    return outcome_of_values(metric, baseline, current, problem);
+    return outcome_of_values(metric, works, baseline, current, problem);
 }

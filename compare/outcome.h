@@ -2,7 +2,7 @@
 #ifndef GPUBENCH_COMPARE_OUTCOME_H
 #define GPUBENCH_COMPARE_OUTCOME_H
 
-#include "rows_by_case.h"
+#include "work.h"
 
 enum outcome {
     OUTCOME_JUDGED,
@@ -11,7 +11,7 @@ enum outcome {
     OUTCOME_INVALID,        /* a value that no measurement can have */
     OUTCOME_BELOW_CONSTANT, /* a time that is no longer than its host's constant */
     OUTCOME_THROTTLED, /* every run of a side was held back by heat or power brake */
-    OUTCOME_WORK_CHANGED,   /* other bytes or operations than before */
+    OUTCOME_WORK_CHANGED,   /* other bytes or operations than before: see work.h */
     OUTCOME_NEW,            /* ok in current only */
     OUTCOME_NEVER_OK,       /* ok on neither side */
     OUTCOME_NOT_APPLICABLE, /* the case has no such metric */
@@ -21,9 +21,11 @@ enum outcome {
 struct problem {
     const struct row *row;
     bool in_baseline;
+    const struct row *than; /* where work changed: the row that says otherwise */
+    bool than_in_baseline;
 };
 
-enum outcome outcome_of(const struct metric *metric, struct row_span baseline, struct row_span current,
-                        struct problem *problem);
+enum outcome outcome_of(const struct metric *metric, struct works *works, struct row_span baseline,
+                        struct row_span current, struct problem *problem);
 
 #endif

@@ -37,7 +37,7 @@ value("status") != "ok" {
     values[id, ++count[id]] = number("median_us")
     if (number("ci95_low_us") < low[id]) low[id] = number("ci95_low_us")
     if (number("ci95_high_us") > high[id]) high[id] = number("ci95_high_us")
-    bytes[id] = value("bytes") + 0
+    note_work("bytes" SUBSEP id, value("bytes"))
 }
 
 # The fastest of the place's own variants whose names match; "" if there is none.
@@ -73,6 +73,8 @@ function print_place(place,    i, id, all, own, blas) {
     }
 }
 
+function gb_per_s(id) { return typical_work("bytes" SUBSEP id) / median(id) / 1000 }
+
 # GB/s of the fastest own variant of a bandwidth case with these threads; "" without one.
 function ceiling(kind, count_of_threads,    i, word, own, most) {
     most = ""
@@ -80,7 +82,7 @@ function ceiling(kind, count_of_threads,    i, word, own, most) {
         split(places[i], word, SUBSEP)
         if (word[1] != "bandwidth." kind || word[4] != count_of_threads) continue
         own = fastest(places[i], ".")
-        if (own != "" && bytes[own] / median(own) / 1000 > most) most = bytes[own] / median(own) / 1000
+        if (own != "" && gb_per_s(own) > most) most = gb_per_s(own)
     }
     return most
 }
@@ -95,8 +97,7 @@ function print_bound(place,    word, own, most) {
     most = ceiling(kind_of(word[1]), word[4])
     if (own == "" || most == "") return
     bounds = bounds sprintf("| `%s` | %s | %s | %s | %s %.1f | %s %.1f | %.2f |\n", word[1], word[2], \
-        word[3], word[4], name[own], bytes[own] / median(own) / 1000, kind_of(word[1]), most, \
-        bytes[own] / median(own) / 1000 / most)
+        word[3], word[4], name[own], gb_per_s(own), kind_of(word[1]), most, gb_per_s(own) / most)
 }
 
 # As they were measured, they are shuffled.

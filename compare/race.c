@@ -33,6 +33,7 @@ struct race {
     char *filter;      /* of the cases that are not decided, or NULL */
     bool said[2];      /* what a failing side wrote was shown */
     int signal_number; /* which ended the race, or 0 */
+    double began_s;
     char csv[race_path_capacity];
     char log[race_path_capacity];
     char temporary[race_path_capacity];
@@ -233,24 +234,33 @@ static bool can_go_on(struct race *race)
     return true;
 }
 
-/* False after a message; else the standing tells what was found. */
+static bool is_out_of_time(struct race *race)
+{
+    race->summary.out_of_time = race_now_s() - race->began_s >= race->options->race_s;
+    return race->summary.out_of_time;
+}
+
+/* False after a message; else the standing tells what was found. Where time runs out before a look,
+ * it is taken of the pairs that there are: its share of the false alarms was set aside for more. */
 static bool run_looks(struct race *race)
 {
     unsigned pair = 0;
     if (!warm_up(race))
         return false;
     for (size_t at = 0; at < race_looks; at++) {
-        while (pair < race_pairs_at[at]) {
+        while (pair < race_pairs_at[at] && !(pair > 0 && is_out_of_time(race))) {
             if (!run_pair(race, ++pair) || (pair == 1 && !can_go_on(race)))
                 return false;
             if (pair == 1 && !race_has_common(&race->standing))
                 return true; /* finish says why nothing can be judged */
         }
+        if (pair == race->summary.pairs)
+            return true; /* time ran out just after a look */
         race->summary.pairs = pair;
         if (!look(race, at))
             return false;
         say_progress(race, pair);
-        if (race->standing.counts.open == 0)
+        if (race->standing.counts.open == 0 || race->summary.out_of_time)
             return true;
         if (!narrow(race))
             return false;
@@ -300,11 +310,11 @@ static bool prepare(struct race *race)
     return take_only(race);
 }
 
-static void summarize(struct race *race, double began_s)
+static void summarize(struct race *race)
 {
     struct race_summary *summary = &race->summary;
     summary->first_seed = race->arguments.seed;
-    summary->seconds = race_now_s() - began_s;
+    summary->seconds = race_now_s() - race->began_s;
     summary->place_effect = race_place_effect(&race->standing);
     summary->pairs_outside = race->standing.counts.pairs_outside;
     summary->open = race->standing.counts.open;
@@ -316,16 +326,18 @@ static void summarize(struct race *race, double began_s)
 int run_race(const struct options *options, const struct settings *settings,
              int (*finish)(const struct options *, const struct comparison *))
 {
-    struct race race = {.options = options};
+    struct race race = {.options = options, .began_s = race_now_s()};
     sigset_t before;
     int status = EXIT_CANNOT_JUDGE;
-    double began_s = race_now_s();
     race_hold_signals(&before);
     race_standing_start(&race.standing, settings);
-    bool complete = isnan(began_s) ? refuse("%s%s", "the system's clock cannot be read", "")
+    bool complete = isnan(race.began_s) ? refuse("%s%s", "the system's clock cannot be read", "")
                                    : prepare(&race) && run_looks(&race);
     race_files_remove(&race.files);
-    race_release_signals(&before);
+    /* A signal often comes twice (timeout sends it to the program, then to its group): the
+     * second must not end the report of what the first left. */
+    if (!race.signal_number)
+        race_release_signals(&before);
     if (!complete && race.signal_number && race.summary.pairs > 0) {
         fprintf(stderr, "gpubench-compare: the race was ended by signal %d (%s); what %zu pairs told:\n",
                 race.signal_number, strsignal(race.signal_number), race.summary.pairs);
@@ -334,7 +346,7 @@ int run_race(const struct options *options, const struct settings *settings,
     if (complete) {
         struct options to_output = *options;
         to_output.output = NULL;
-        summarize(&race, began_s);
+        summarize(&race);
         status = finish(&to_output, &race.standing.comparison);
     }
     race_standing_free(&race.standing);
@@ -342,6 +354,7 @@ int run_race(const struct options *options, const struct settings *settings,
     free(race.filter);
     if (race.signal_number) {
         fflush(NULL); /* a signal's end flushes nothing */
+        race_release_signals(&before);
         raise(race.signal_number);
     }
     return status;

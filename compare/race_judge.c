@@ -65,7 +65,14 @@ static double median_without_place(struct order old_first, const struct order *n
     return sorted_quantile(all, count, 0.5);
 }
 
-/* False where the pairs are too few. */
+/* Of both orders alike; where there is one only, of that. */
+static double mean_of_orders(const struct order *one, const struct order *other)
+{
+    int orders = (one->count > 0) + (other->count > 0);
+    return orders > 0 ? (one->mean + other->mean) / (double)orders : 0.0;
+}
+
+/* False where the pairs are too few to judge by; what they say on average is told. */
 static bool weigh_pairs(struct race_case *one)
 {
     struct order old_first = pairs_of_order(one, false);
@@ -75,9 +82,9 @@ static bool weigh_pairs(struct race_case *one)
     evidence->paired = true;
     evidence->baseline_runs = evidence->current_runs = pairs;
     evidence->baseline_campaigns = evidence->current_campaigns = 1;
+    evidence->log_ratio = mean_of_orders(&old_first, &new_first);
     if (pairs < least_pairs || old_first.count == 0 || new_first.count == 0)
         return false;
-    evidence->log_ratio = (old_first.mean + new_first.mean) / 2.0;
     one->place_effect = (new_first.mean - old_first.mean) / 2.0;
     evidence->median_log_ratio = median_without_place(old_first, &new_first, one->place_effect);
     evidence->run_variance.degrees = (double)(pairs - 2);
@@ -110,7 +117,8 @@ static void leave_open(struct race_case *one, size_t look)
 {
     one->look = look;
     one->judgement = (struct judgement){.verdict = VERDICT_INCONCLUSIVE,
-                                        .reason = REASON_ACROSS_MARGIN,
+                                        .reason = REASON_FEW_PAIRS,
+                                        .log_ratio = one->evidence.log_ratio,
                                         .low = (double)NAN,
                                         .high = (double)NAN};
 }

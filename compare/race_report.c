@@ -81,6 +81,10 @@ void report_race_after(FILE *out, const struct race_summary *race, enum format f
                 "%s%zu case%s stayed open after all %zu pairs: a wider --margin, or a card that "
                 "nobody else uses%s",
                 place.prefix, race->open, race->open == 1 ? "" : "s", race->pairs, place.end);
+    if (race->open > 0 && race->out_of_time)
+        fprintf(place.out, "%s%zu case%s open after %zu pair%s, when --race-seconds ran out%s", place.prefix,
+                race->open, race->open == 1 ? " was" : "s were", race->pairs, race->pairs == 1 ? "" : "s",
+                place.end);
     if (race->kept) {
         fprintf(place.out, "%srows of both sides: ", place.prefix);
         place.print(place.out, race->kept);

@@ -20,6 +20,7 @@ struct race_summary {
     size_t pairs_outside; /* left out by the fence, over all cases */
     size_t open;          /* cases that stayed inconclusive */
     bool all_looks;       /* the race went to its last pair */
+    bool out_of_time;     /* or --race-seconds ended it */
     const struct race_flags *flags;
     const char *kept; /* the folder with the rows, or NULL */
 };

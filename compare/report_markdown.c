@@ -54,7 +54,10 @@ static void print_change(FILE *out, const struct comparison *comparison,
         fprintf(out, "| unknown ");
     else
         fprintf(out, "| %+.2f to %+.2f %% ", 100.0 * (ratio.low - 1.0), 100.0 * (ratio.high - 1.0));
-    fprintf(out, "| %.1f %% ", 100.0 * result->smallest_change);
+    if (isnan(result->smallest_change))
+        fprintf(out, "| - ");
+    else
+        fprintf(out, "| %.1f %% ", 100.0 * result->smallest_change);
 }
 
 static void print_case(FILE *out, const struct comparison *comparison,

@@ -125,6 +125,9 @@ static void print_rule_applied(FILE *out, const struct rule *rule, const struct 
         fprintf(out, "beyond the margin of %g %%, but another card or sitting may do that, of which the baseline "
                      "has too few to tell", margin);
         break;
+    case REASON_FEW_PAIRS:
+        fprintf(out, "too few pairs to judge by");
+        break;
     case REASON_FEW_RUNS:
         fprintf(out, "a few far runs make the change: the median run is within the margin of %g %%", margin);
         break;
@@ -140,9 +143,10 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
         print_throttled(out, result);
         return;
     }
-    fprintf(out, "; %s differ by %.2g %%", evidence->paired ? "pairs" : "runs", percent * judgement->run_spread);
+    if (judgement->reason != REASON_FEW_PAIRS)
+        fprintf(out, "; %s differ by %.2g %%", evidence->paired ? "pairs" : "runs", percent * judgement->run_spread);
     if (evidence->paired) {
-        fprintf(out, "; %zu pairs", evidence->baseline_runs);
+        fprintf(out, "; %zu pair%s", evidence->baseline_runs, evidence->baseline_runs == 1 ? "" : "s");
         print_left_out(out, evidence->baseline_outside, "pair");
         print_throttled(out, result);
         return;
@@ -157,8 +161,42 @@ static void print_judged_reason(FILE *out, const struct rule *rule, const struct
     print_throttled(out, result);
 }
 
+static void print_seed(FILE *out, const struct comparison *comparison, const struct style *style,
+                       const struct row *row)
+{
+    fputs(row->seed == INTERN_NONE ? "no seed" : "seed ", out);
+    if (row->seed != INTERN_NONE)
+        style->print(out, intern_text(&comparison->catalogue->seeds, row->seed));
+}
+
+/* Of rows of one seed that differ, or where no seed is on both sides. */
+static void print_other_work(FILE *out, const struct comparison *comparison,
+                             const struct style *style, const struct problem *problem)
+{
+    fprintf(out, ": other bytes or flops than ");
+    if (problem->in_baseline == problem->than_in_baseline)
+        print_place(out, comparison, style, problem->than, problem->than_in_baseline);
+    else
+        fprintf(out, "in the baseline");
+    if (problem->row->seed == problem->than->seed) {
+        fprintf(out, ", so the times do not compare");
+        return;
+    }
+    fprintf(out, ", which has ");
+    print_seed(out, comparison, style, problem->than);
+    fprintf(out, " where this row has ");
+    print_seed(out, comparison, style, problem->row);
+    fprintf(out, ": without a seed that both sides have, nobody can tell other work from another draw");
+    if (problem->than->seed != INTERN_NONE) {
+        fprintf(out, " (--seed ");
+        style->print(out, intern_text(&comparison->catalogue->seeds, problem->than->seed));
+        fprintf(out, " measures what compares)");
+    }
+}
+
 /* Of a case that was not judged, because of its row. */
-static void print_problem(FILE *out, const struct comparison *comparison, const struct case_result *result)
+static void print_problem(FILE *out, const struct comparison *comparison, const struct style *style,
+                          const struct case_result *result)
 {
     const struct row *row = result->problem.row;
     const char *column = comparison->settings->metric->column;
@@ -174,7 +212,7 @@ static void print_problem(FILE *out, const struct comparison *comparison, const 
         fprintf(out, ": the card was throttled in every run of %s (by more than its power cap), so they tell nothing",
                 result->problem.in_baseline ? "the baseline" : "the current results");
     else if (result->outcome == OUTCOME_WORK_CHANGED)
-        fprintf(out, ": other bytes or flops than in the baseline, so the times do not compare");
+        print_other_work(out, comparison, style, &result->problem);
     else
         fprintf(out, ": status %s", status_names[row->status]);
 }
@@ -197,7 +235,7 @@ void print_reason(FILE *out, const struct comparison *comparison, const struct s
         fprintf(out, "the current results have no such case");
     } else {
         print_place(out, comparison, style, row, result->problem.in_baseline);
-        print_problem(out, comparison, result);
+        print_problem(out, comparison, style, result);
     }
 }
 

@@ -33,8 +33,12 @@ static void print_change(FILE *out, const struct comparison *comparison,
     struct ratio ratio = metric_ratio(result, comparison->settings->metric);
     snprintf(text, sizeof text, "[%+.2f, %+.2f]", 100.0 * (ratio.low - 1.0),
              100.0 * (ratio.high - 1.0));
-    fprintf(out, "  %+7.2f %% %-20s %6.1f %%", 100.0 * (ratio.value - 1.0),
-            isnan(ratio.low) ? "[unknown]" : text, 100.0 * result->smallest_change);
+    fprintf(out, "  %+7.2f %% %-20s", 100.0 * (ratio.value - 1.0),
+            isnan(ratio.low) ? "[unknown]" : text);
+    if (isnan(result->smallest_change))
+        fprintf(out, " %8s", "-");
+    else
+        fprintf(out, " %6.1f %%", 100.0 * result->smallest_change);
 }
 
 static void print_case(FILE *out, const struct comparison *comparison,

@@ -59,7 +59,7 @@ struct metric counter_metric(const char *name)
 
 /* Where the columns stand in one file; -1 for an optional one it lacks. */
 struct columns {
-    int schema, campaign, run, status, flags, device, pci, node, git, timestamp, metric, bytes, flops, time, overhead;
+    int schema, campaign, run, status, flags, device, pci, node, git, seed, timestamp, metric, bytes, flops, time, overhead;
     int key[KEY_PARTS];
     int provenance[PROVENANCE_COLUMNS];
 };
@@ -119,6 +119,7 @@ static bool find_columns(struct loading *loading)
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         c->provenance[i] = csv_column(&loading->reader, provenance_column_names[i]);
     c->git = csv_column(&loading->reader, "git");
+    c->seed = csv_column(&loading->reader, "seed");
     c->timestamp = csv_column(&loading->reader, "timestamp");
     c->pci = csv_column(&loading->reader, "pci");
     c->node = csv_column(&loading->reader, "node");
@@ -342,7 +343,8 @@ static bool read_origin(struct loading *loading, struct row *row)
     row->card = ids[PROVENANCE_UUID];
     if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci) ||
         !read_name(loading, c->node, &loading->results->nodes, &row->node) ||
-        !read_name(loading, c->git, &loading->results->revisions, &row->revision))
+        !read_name(loading, c->git, &loading->results->revisions, &row->revision) ||
+        !read_name(loading, c->seed, &catalogue->seeds, &row->seed))
         return false;
     row->time_s = c->timestamp < 0 ? 0 : seconds_of(field(loading, c->timestamp));
     return parse_whole(field(loading, c->run), &row->run) ||
@@ -686,5 +688,6 @@ void catalogue_free(struct catalogue *catalogue)
     intern_free(&catalogue->parts);
     intern_free(&catalogue->campaigns);
     intern_free(&catalogue->devices);
+    intern_free(&catalogue->seeds);
     *catalogue = (struct catalogue){0};
 }

@@ -67,6 +67,7 @@ struct catalogue {
     struct intern_table parts;
     struct intern_table campaigns;
     struct intern_table devices;
+    struct intern_table seeds;
     struct case_key *cases; /* one for each of keys */
     size_t case_capacity;
     const struct metric *metric;
@@ -90,6 +91,7 @@ struct row {
     uint32_t pci;  /* in pcis, likewise */
     uint32_t node; /* in nodes, likewise */
     uint32_t revision; /* in revisions, likewise */
+    uint32_t seed; /* of the inputs, in seeds of the catalogue, likewise */
     enum status status;
     bool throttled; /* by anything but the power cap, which large products run at */
 };

@@ -22,6 +22,7 @@ struct sample {
 
 /* Everything a split needs, allocated once. */
 struct bench {
+    struct works works;
     struct sample *samples;
     size_t sample_count;
     size_t run_count;        /* of the case with the most */
@@ -42,6 +43,7 @@ static void free_bench(struct bench *bench)
         free(bench->samples[i].costs);
         free(bench->samples[i].campaigns);
     }
+    works_free(&bench->works);
     free(bench->samples);
     free(bench->campaign_of_run);
     free(bench->in_current);
@@ -58,7 +60,7 @@ static bool add_sample(struct bench *bench, const struct settings *settings, str
                        const struct row **invalid)
 {
     struct problem problem;
-    enum outcome outcome = outcome_of(settings->metric, span, span, &problem);
+    enum outcome outcome = outcome_of(settings->metric, &bench->works, span, span, &problem);
     *usable = outcome == OUTCOME_JUDGED && span.count >= least_runs;
     if (outcome == OUTCOME_INVALID && !*invalid)
         *invalid = problem.row;
@@ -79,14 +81,16 @@ static bool add_sample(struct bench *bench, const struct settings *settings, str
     return true;
 }
 
-static bool reserve_cases(struct bench *bench, struct self_result *out, size_t cases)
+static bool reserve_cases(struct bench *bench, struct self_result *out, const struct catalogue *catalogue)
 {
+    size_t cases = catalogue->keys.count;
     bench->samples = calloc(cases + 1, sizeof bench->samples[0]);
     bench->evidence = malloc((cases + 1) * sizeof bench->evidence[0]);
     bench->judgements = malloc((cases + 1) * sizeof bench->judgements[0]);
     bench->judged = malloc((cases + 1) * sizeof bench->judged[0]);
     out->cases = calloc(cases + 1, sizeof out->cases[0]);
-    return bench->samples && bench->evidence && bench->judgements && bench->judged && out->cases;
+    return bench->samples && bench->evidence && bench->judgements && bench->judged && out->cases &&
+           works_make(&bench->works, catalogue);
 }
 
 /* How many other campaigns of the sample stand in front of run's own. */
@@ -294,7 +298,7 @@ bool self_compare(struct self_result *out, const struct settings *settings, cons
     struct rows_by_case index = {0};
     struct rule rule = settings->rule;
     rule.campaigns_in_common = true;
-    bool complete = reserve_cases(&bench, out, catalogue->keys.count) &&
+    bool complete = reserve_cases(&bench, out, catalogue) &&
                     rows_by_case_build(&index, results, catalogue->keys.count) &&
                     fill_bench(&bench, out, settings, catalogue, &index);
     if (complete && out->invalid)

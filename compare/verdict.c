@@ -288,6 +288,8 @@ bool judge_family(const struct evidence *evidence, size_t count, const struct ru
 
 double smallest_change(const struct judgement *judgement, const struct rule *rule)
 {
+    if (judgement->reason == REASON_FEW_PAIRS)
+        return (double)NAN;
     if (isnan(judgement->low))
         return rule->threshold;
     if (judgement->claim_error <= 0.0)

@@ -72,6 +72,7 @@ enum reason {
     REASON_ONE_AMONG_MANY, /* beyond the margin alone, not after Holm */
     REASON_FEW_RUNS,       /* beyond the margin, but the median run is not */
     REASON_FEW_CAMPAIGNS,  /* beyond the margin, but a card or a sitting may do that */
+    REASON_FEW_PAIRS,      /* of a race: they make no interval */
 };
 
 struct judgement {

@@ -1,10 +1,13 @@
 #!/bin/sh
 # compare.sh PROGRAM SUITE RUNS [ARGUMENTS...] - measures a suite with the settings
-# of its baselines and screens it by the baseline of this device: cards and sittings
+# and the seed of its baselines and screens it by the baseline of this device: cards and sittings
 # differ by more than the margin, so what looks slower (by more than 2 %, whatever
 # the verdict) is raced against the revision that the baseline names, on this card.
 # One process measures every case; only what looks doubtful by it (slower by more than
-# 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened.
+# 1 %, or no longer ok) is measured by the RUNS - 1 others before it is screened, in turn
+# with the other variants of its case, as in the first and in the baseline.
+# The race begins no pair after RACE_SECONDS (180): what is open then is inconclusive, but
+# where it has too few pairs to tell anything the baseline's SLOWER stands.
 # Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
 # (cases that are missing or no longer verify) fails either way.
@@ -14,6 +17,12 @@ set -eu
 . "$(dirname "$0")/followed.sh"
 program=$1 suite=$2 runs=$3
 shift 3
+case $runs in
+'' | *[!0-9]* | 0*)
+    echo "compare-$suite: RUNS: '$runs' is no number of processes" >&2
+    exit 2
+    ;;
+esac
 current=results/$suite.csv
 again=results/$suite-again.csv
 # CSV or names of cases, but no rows, which all *.csv of results/ have.
@@ -36,11 +45,20 @@ common_settings() {
     done | sort -u | { read -r first || exit 0; read -r _ || printf '%s\n' "$first" | tr ' ' '\n'; }
 }
 
+# The least seed that each of these baselines has rows of, if there is one: only rows of one
+# seed tell whether the work changed.
+common_seed() {
+    set -- baselines/*/"$suite".csv
+    [ -e "$1" ] || return 0
+    for file; do values seed "$file"; done | grep -x '[0-9]\{1,20\}' | sort -n | uniq -c |
+        awk -v files=$# '$1 == files { print "seed=" $2; exit }'
+}
+
 # Adds to the arguments each setting that the caller has not given.
-for setting in $(common_settings); do
+for setting in $(common_settings) $(common_seed); do
     option=--$(printf '%s' "${setting%%=*}" | tr '_' '-')
     case $option in
-    --precision | --max-time | --min-samples | --max-samples | --warmup) ;;
+    --precision | --max-time | --min-samples | --max-samples | --warmup | --seed) ;;
     *) continue ;;
     esac
     case " $* " in
@@ -96,7 +114,8 @@ judge() {
 look_closer() {
     sh scripts/csv.sh doubtful above="$doubt" "$found" "$current" > "$doubtful"
     [ -s "$doubtful" ] && [ "$runs" -gt 1 ] || return 0
-    echo "compare-$suite: measuring the $(wc -l < "$doubtful") doubtful cases in $((runs - 1)) more processes"
+    echo "compare-$suite: measuring what is doubtful, with its other variants:" \
+        "$(wc -l < "$doubtful") cases, in $((runs - 1)) more processes"
     measure_only "$doubtful" "$further" $((runs - 1)) "$@"
     into=$(followed "$current") new=$into.new
     sh scripts/csv.sh joined further="$further" "$further" "$current" > "$new"
@@ -164,19 +183,20 @@ fi
 if [ -n "$race" ]; then
     echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
     status=0
-    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" -- "$@" ||
-        status=$?
+    watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" \
+        --seconds "${RACE_SECONDS:-180}" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
-    # What else the first measurement found is not forgotten.
+    # What the race says nothing of, and what else the first measurement found, is not forgotten.
+    sh scripts/csv.sh untold raced="$second" "$second" "$found" || status=1
     sh scripts/csv.sh others subset="$subset" "$found" || status=1
     conclude "$status" "$second"
 fi
 [ "$first" -eq 1 ] || conclude 0
-sh scripts/csv.sh slower "$found" > "$keys"
+sh scripts/csv.sh doubtful slower=1 "$found" "$current" > "$keys"
 [ -s "$keys" ] || conclude 1 # missing, or no longer ok: measuring again would not help
 echo "compare-$suite: measuring the slower cases again"
 measure_only "$keys" "$again" "$runs" "$@"
-sh scripts/csv.sh slower labels=1 "$found" > "$keys"
+sh scripts/csv.sh slower "$found" > "$keys"
 labels=$(awk -f scripts/alternatives.awk "$keys")
 rm -f "$second"
 status=0

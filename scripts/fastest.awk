@@ -1,6 +1,9 @@
 # fastest.awk - with csv.awk and numbers.awk, of two files: PyTorch's rows, then a suite's
 # baseline. Of each case that PyTorch measured cold the suite's fastest variant there, by the
-# median of its runs, a line of --list each; * is the variant where the baseline has none.
+# median of its runs, a line of --list each, of those in the file `listed`: a baseline may be
+# older than the program. * is the variant where there is none.
+
+BEGIN { while ((getline text < listed) > 0) is_listed[text] = 1 }
 
 value("status") != "ok" || value("mode") != "cold" { next }
 
@@ -15,7 +18,7 @@ value("variant") ~ /^torch-/ {
     next
 }
 
-(value("case"), shape) in wanted {
+(value("case"), shape) in wanted && joined("case variant dtype params") in is_listed {
     id = value("case") SUBSEP shape SUBSEP value("variant")
     values[id, ++count[id]] = value("median_us")
 }

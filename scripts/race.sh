@@ -1,5 +1,5 @@
 #!/bin/sh
-# race.sh PROGRAM SUITE [--rev REV] [--only FILE] [--verdicts FILE] [--build-only]
+# race.sh PROGRAM SUITE [--rev REV] [--only FILE] [--verdicts FILE] [--seconds N] [--build-only]
 # [-- ARGUMENTS...] - races PROGRAM, the suite as this tree builds it, against the same suite of an
 # older revision: REV, or the one that the newest campaign of this device's baseline
 # names. Exit status: gpubench-compare's; 2 too where there is no such revision.
@@ -9,7 +9,8 @@
 # is used again. Nothing else of the repository is touched; `make clean` removes it.
 #
 # --build-only prints the path of the old program and races nothing. --only FILE races
-# the cases of the file, one line of --list each; --verdicts FILE is gpubench-compare's.
+# the cases of the file, one line of --list each; --verdicts FILE is gpubench-compare's, and
+# --seconds its --race-seconds.
 # So compare.sh, having screened:
 #
 #   if sh scripts/race.sh "$program" "$suite" --build-only > /dev/null; then
@@ -21,12 +22,13 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2
 shift 2
 [ -n "${BACKEND:-}" ] || { echo "race-$suite: BACKEND says nothing: make calls this" >&2; exit 2; }
-rev='' only='' verdicts='' build_only=''
+rev='' only='' verdicts='' seconds='' build_only=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
     --rev) rev=$2; shift ;;
     --only) only=$2; shift ;;
     --verdicts) verdicts=$2; shift ;;
+    --seconds) seconds=$2; shift ;;
     --build-only) build_only=1 ;;
     *) echo "race-$suite: unknown option '$1'" >&2; exit 2 ;;
     esac
@@ -163,4 +165,4 @@ changes=
 echo "race-$suite: NEW is $(git rev-parse --short HEAD)$changes," \
     "OLD is $(git rev-parse --short "$hash")"
 exec build/gpubench-compare --race "$old" "$program" ${only:+--only "$only"} \
-    ${verdicts:+--verdicts "$verdicts"} -- "$@"
+    ${verdicts:+--verdicts "$verdicts"} ${seconds:+--race-seconds "$seconds"} -- "$@"

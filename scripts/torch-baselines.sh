@@ -18,6 +18,7 @@ shift 2
 measured=results/torch.csv
 theirs=results/torch-theirs.csv
 ours=results/torch-ours.csv
+listed=results/torch-listed.txt # by a suite's program
 sitting=$(date -u +%Y%m%dT%H%M%SZ)
 worst=0
 
@@ -36,9 +37,14 @@ own() {
         precision=* | max-time=* | min-samples=*) arguments="$arguments --${setting%%=*} ${setting#*=}" ;;
         esac
     done
+    dtypes=$(sh scripts/csv.sh values name=dtype "$theirs" | paste -sd, -)
+    arguments="$arguments${dtypes:+ --dtype $dtypes}"
+    # shellcheck disable=SC2086 # words
+    "$build/$suite" $arguments --list > "$listed"
     baseline=$folder/$suite.csv
     [ -e "$baseline" ] || baseline=
-    lines=$(awk -v suite="$suite" -f compare/csv.awk -f compare/numbers.awk -f scripts/fastest.awk \
+    lines=$(awk -v suite="$suite" -v listed="$listed" -f compare/csv.awk \
+        -f compare/numbers.awk -f scripts/fastest.awk \
         "$theirs" $baseline | awk -f scripts/alternatives.awk | sed 's/ \\\* / [^ ]+ /g')
     [ -n "$lines" ] || return 0
     rm -f "$ours"

@@ -1,13 +1,15 @@
 # verdicts.awk - with csv.awk: how many cases of a comparison have which verdict, as a CSV of
 # one row for summary.awk. Files of gpubench-compare --format csv, of a case in several the
-# last one's verdict; those of `raced` were raced. `subset` set: nobody misses the missing.
+# last one's verdict, but where a race has nothing to say against SLOWER; those of `raced` were
+# raced. `subset` set: nobody misses the missing.
 
 value("verdict") == "missing" && subset != "" { next }
 
 {
     key = joined("suite case variant backend dtype params mode")
     if (!(key in verdict)) cases++
-    verdict[key] = value("verdict")
+    untold = file == raced && value("verdict") == "inconclusive" && value("ratio_low") == ""
+    if (!untold || verdict[key] != "SLOWER") verdict[key] = value("verdict")
     was_raced += file == raced
 }
 

@@ -3,7 +3,7 @@
 #
 #   1 a key that sorts shapes by their numbers (cut it off after sorting)
 #   2 suite  3 case  4 dtype  5 mode  6 options  7 params  8 variant  9 status
-#   10 bytes  11 flops  12 median  13 lowest  14 highest, over the runs, of median_us
+#   10 bytes  11 flops, medians over the runs  12 median  13 lowest  14 highest, of median_us
 #   15 runs  16 flags  17 device  18 median of overhead_us
 #
 # Options are the params that are no sizes: those that are not numbers, or only
@@ -57,8 +57,8 @@ value("status") == "ok" {
     us = number("median_us")
     if (us <= 0) fail_here("median_us is " us)
     values[id, ++count[id]] = us
-    bytes[id] = number("bytes", 1)
-    flops[id] = number("flops", 1)
+    note_work("bytes\t" id, number("bytes", 1))
+    note_work("flops\t" id, number("flops", 1))
     values[id "\tlaunch", ++count[id "\tlaunch"]] = number("overhead_us", 1)
     run = value("campaign") " " value("run")
     if (!(run in seen_run)) { seen_run[run] = 1; runs++ }
@@ -72,9 +72,11 @@ END {
         split(id, part, "\t")
         numbers = "\t\t\t\t\t0"
         launch = count[id] ? sprintf("%.10g", median(id "\tlaunch")) : ""
+        bytes = typical_work("bytes\t" id)
+        flops = typical_work("flops\t" id)
         if (count[id])
-            numbers = sprintf("%s\t%s\t%.10g\t%.10g\t%.10g\t%d", bytes[id], flops[id], median(id), lowest,
-                              highest, count[id])
+            numbers = sprintf("%s\t%s\t%.10g\t%.10g\t%.10g\t%d", bytes, flops, median(id), lowest, highest,
+                              count[id])
         printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", \
                padded(part[1] " " part[2] " " part[3] " " part[4] " " part[5] " " part[6]), \
                part[1], part[2], part[3], part[4], options(part[2], part[5]), part[5], part[6], \

@@ -19,15 +19,17 @@ value("variant") !~ /_alone$/ {
     }
     id = key SUBSEP value("params") SUBSEP value("variant")
     values[id, ++count[id]] = value("median_us")
-    bytes_of[id] = bytes
-    flops_of[id] = flops
+    note_work("bytes" SUBSEP id, value("bytes"))
+    note_work("flops" SUBSEP id, value("flops"))
 }
 
 # Bandwidth where moving bytes is the work: fewer than ten operations a byte.
-function reaches(id, us) {
-    if (flops_of[id] > 10 * bytes_of[id]) return sprintf("%.1f TFLOP/s", flops_of[id] / us / 1e6)
-    if (bytes_of[id] / us < 1e5) return sprintf("%.1f GB/s", bytes_of[id] / us / 1e3)
-    return sprintf("%.2f TB/s", bytes_of[id] / us / 1e6)
+function reaches(id, us,    bytes, flops) {
+    bytes = typical_work("bytes" SUBSEP id)
+    flops = typical_work("flops" SUBSEP id)
+    if (flops > 10 * bytes) return sprintf("%.1f TFLOP/s", flops / us / 1e6)
+    if (bytes / us < 1e5) return sprintf("%.1f GB/s", bytes / us / 1e3)
+    return sprintf("%.2f TB/s", bytes / us / 1e6)
 }
 
 END {

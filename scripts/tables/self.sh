@@ -5,9 +5,11 @@
 set -eu
 echo '| baseline | runs | splits | with an alarm | verdicts in them | SLOWER | campaigns against the others | with an alarm |'
 echo '|---|---:|---:|---:|---:|---:|---:|---:|'
+left=
 for file; do
-    # Status 1: too many alarms; 2: a file that cannot be judged, which has no line.
+    # Status 1: too many alarms; 2: a file that cannot be judged, which is named below the table.
     said=$("${COMPARE:-build/gpubench-compare}" --self "$file") || [ $? -le 2 ]
+    [ -n "$said" ] || left="$left${left:+, }$(basename "$file" .csv)"
     printf '%s\n' "$said" | awk -v name="$(basename "$file" .csv)" '
         function alarms(after) { # "N (P %)" behind its last colon
             after = $0
@@ -27,3 +29,4 @@ for file; do
                               verdict_alarms " | " campaigns + 0 " | " campaign_alarms + 0 " |"
         }'
 done
+[ -z "$left" ] || printf '\nNot split, for which some case needs four runs: %s.\n' "$left"

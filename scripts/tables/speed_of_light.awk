@@ -43,10 +43,13 @@ line in wanted {
 function add(kind,    id) {
     id = kind SUBSEP line SUBSEP value("variant")
     add_run(id)
-    bytes[line] = value("bytes") + 0
-    flops[line] = value("flops") + 0
+    note_work("bytes" SUBSEP line, value("bytes"))
+    note_work("flops" SUBSEP line, value("flops"))
     return id
 }
+
+function bytes(line) { return typical_work("bytes" SUBSEP line) }
+function flops(line) { return typical_work("flops" SUBSEP line) }
 
 # Of the suites' values those of the shared sittings, or all if none is.
 function keep_shared(    id, part, i, kept) {
@@ -79,7 +82,7 @@ function find_ceilings(    id, part, word, rate, name) {
         if (part[1] != "ceiling") continue
         split(part[2], word, " ")
         name = word[1] == "gemm.nn" ? "gemm.nn " word[2] : word[1]
-        rate = (word[1] == "gemm.nn" ? flops[part[2]] : bytes[part[2]]) / median(id)
+        rate = (word[1] == "gemm.nn" ? flops(part[2]) : bytes(part[2])) / median(id)
         if (rate > ceiling[name]) ceiling[name] = rate
     }
     copy = ("bandwidth.copy" in ceiling) ? "bandwidth.copy" : "bandwidth.triad"
@@ -90,10 +93,10 @@ function find_bound(line,    word, product) {
     split(line, word, " ")
     product = "gemm.nn " word[2]
     if (!(copy in ceiling) || !(product in ceiling)) return ""
-    return bytes[line] / ceiling[copy] >= flops[line] / ceiling[product] ? copy : product
+    return bytes(line) / ceiling[copy] >= flops(line) / ceiling[product] ? copy : product
 }
 
-function work(line, bound) { return bound ~ /^gemm/ ? flops[line] : bytes[line] }
+function work(line, bound) { return bound ~ /^gemm/ ? flops(line) : bytes(line) }
 
 function rate_text(rate, bound) {
     return bound ~ /^gemm/ ? sprintf("%.1f TFLOP/s", rate / 1e6) : sprintf("%.2f TB/s", rate / 1e6)

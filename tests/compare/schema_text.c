@@ -28,7 +28,7 @@ void add_text(struct text *text, const char *format, ...)
 void add_header(struct text *text)
 {
     add_text(text, "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,order,status,flags,"
-                   "median_us,overhead_us,gb_per_s,bytes,flops,device,uuid,pci,git,timestamp,counters,node,driver\n");
+                   "median_us,overhead_us,gb_per_s,bytes,flops,device,uuid,pci,git,timestamp,counters,node,seed,driver\n");
 }
 
 static const char *usual(const char *given, const char *otherwise)
@@ -38,12 +38,12 @@ static const char *usual(const char *given, const char *otherwise)
 
 void add_row(struct text *text, struct text_row row)
 {
-    add_text(text, "%s,suite,%s,%s,%s,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,%s,,%s,%s,0000:01:00.0,%s,%s,%s,%s,580\n", usual(row.schema, "2"),
+    add_text(text, "%s,suite,%s,%s,%s,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,%s,%s,%s,%s,0000:01:00.0,%s,%s,%s,%s,%s,580\n", usual(row.schema, "2"),
              usual(row.name, "copy"), usual(row.variant, "plain"), usual(row.backend, "cuda"), usual(row.params, "n=1"), usual(row.mode, "cold"),
              usual(row.campaign, "c1"), row.run, usual(row.status, "ok"), usual(row.flags, ""),
-             usual(row.median_us, "100"), usual(row.overhead_us, ""), usual(row.gb_per_s, ""), usual(row.bytes, "1024"),
+             usual(row.median_us, "100"), usual(row.overhead_us, ""), usual(row.gb_per_s, ""), usual(row.bytes, "1024"), usual(row.flops, ""),
              usual(row.device, "NVIDIA H100"), usual(row.uuid, "GPU-1"), usual(row.git, "abc1234"),
-             usual(row.timestamp, ""), usual(row.counters, ""), usual(row.node, ""));
+             usual(row.timestamp, ""), usual(row.counters, ""), usual(row.node, ""), usual(row.seed, "1"));
 }
 
 void add_runs(struct text *text, struct text_row row, unsigned runs, double median_us, double spread)

@@ -26,6 +26,8 @@ struct text_row {
     const char *overhead_us;
     const char *gb_per_s;
     const char *bytes;
+    const char *flops;
+    const char *seed;
     const char *device;
     const char *uuid;
     const char *node;

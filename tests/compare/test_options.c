@@ -6,6 +6,7 @@
 
 #include "cmocka_all.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,8 @@ static void seconds_have_bounds(void **state)
     (void)state;
     assert_true(taken("--timeout 1e6 --race a b")->timeout_s == 1e6);
     assert_true(taken("--race a b --timeout=0.25")->timeout_s == 0.25);
+    assert_true(taken("--race a b --race-seconds 90")->race_s == 90);
+    assert_true(isinf(taken("--race a b")->race_s));
     static const char *const refused[] = {"0", "-1", "1000001", "soon"};
     char line[100], error[200];
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -329,6 +332,9 @@ static void options_of_other_modes(void **state)
     (void)state;
     assert_refused("--only o a b", "--only is for --race");
     assert_refused("--timeout 5 a b", "--timeout is for --race");
+    assert_refused("--race-seconds 5 a b", "--race-seconds is for --race");
+    assert_refused("--race-seconds 0 --race a b",
+                   "--race-seconds: '0' is not a number of seconds above 0 and up to 1e6");
     assert_refused("a b -- x", "'--' is for --race");
     assert_refused("--cards a --format markdown", "--cards writes the formats text, csv and json");
     assert_refused("--cards a --format github", "--cards writes the formats text, csv and json");

@@ -40,10 +40,10 @@ alive() {
     state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2> /dev/null) && [ "$state" != Z ]
 }
 
-# Until the file has something in it, ten seconds at most.
+# await FILE [PATTERN]: until the file has something in it, or that, ten seconds at most.
 await() {
     turns=0
-    while [ ! -s "$1" ] && [ $turns -lt 100 ]; do
+    while ! grep -qse "${2:-.}" "$1" && [ $turns -lt 100 ]; do
         sleep 0.1
         turns=$((turns + 1))
     done
@@ -98,6 +98,28 @@ check $? "both sides of a pair have the same seed, each pair another one, and on
 [ "$(cut -d' ' -f4- calls | head -12 | sort -u)" = '' ] &&
     [ "$(cut -d' ' -f4- calls | tail -n +13 | sort -u)" = '^(norm fast)$' ]
 check $? "after the first look only the case that is open is measured"
+rm calls
+race ./old-logs ./new-logs --race-seconds 0.000001
+[ $status -eq 0 ] && says ' 1 pairs in alternating order .* 4 processes' && says '^3 cases: 3 inconclusive$' &&
+    says '^3 cases were open after 1 pair, when --race-seconds ran out$' && ! says 'after all'
+check $? "out of time after the first pair: no other is begun, what it cannot tell is inconclusive"
+rm calls
+program twice salt=new 'slow=norm fast:2'
+race ./old ./twice --race-seconds 0.000001 --format csv
+[ $status -eq 0 ] && awk -f "$root/compare/csv.awk" -f /dev/fd/3 out 3<<'EOS'
+value("case") == "norm" { found = value("verdict") == "inconclusive" && value("ratio") > 1.9 && value("ratio_low") == "" }
+END { exit !found }
+EOS
+check $? "what its one pair says is told, without an interval"
+race ./old ./twice --race-seconds 0.000001 --all
+says '^inconclusive .* \[unknown\] *-  toy norm fast' && says 'too few pairs to judge by; 1 pair$'
+check $? "that it would have found 5 % is not"
+race ./old ./twice --race-seconds 0.000001 --format markdown
+says 'norm fast.*| unknown | - |' || says '| unknown | - |.*norm fast'
+check $? "in markdown either"
+race ./old-logs ./new-logs --race-seconds 1000
+[ $status -eq 0 ] && says ' 82 processes' && says 'after all 40 pairs' && ! says 'ran out'
+check $? "with time enough it is as without"
 rm calls
 race ./old-logs ./new-logs -- --seed 7 --filter 'norm|sum'
 [ $status -eq 0 ] && says '^2 cases: 1 same, 1 inconclusive$' &&
@@ -234,6 +256,19 @@ race ./old ./new-hot --all
 [ $status -eq 0 ] && says 'pairs differ by .*; 6 pairs; left out, as the card was throttled: 0 .*, 34 of the current'
 check $? "nor are the pairs that they are in"
 
+# ---- work that the inputs decide, which the seed draws
+
+program old-draws salt=old 'work=norm fast:1000' 'draw=norm fast:7'
+program new-draws salt=new 'work=norm fast:1000' 'draw=norm fast:7'
+race ./old-draws ./new-draws
+[ $status -eq 0 ] && says '^3 cases: 3 same$'
+check $? "bytes that depend on the seed are the same in each pair, so no work changed"
+program new-more salt=new 'work=norm fast:1007' 'draw=norm fast:7'
+race ./old-draws ./new-more
+[ $status -eq 2 ] && says '^3 cases: 2 same, 1 whose work changed$' &&
+    says "NEW.s row:3: other bytes or flops than in the baseline, so the times"
+check $? "a program that moves more with each of these is found, though other pairs have as many"
+
 # ---- cards
 
 program other-device salt=new 'device=Other Card'
@@ -328,6 +363,17 @@ timeout -s TERM 10 "$compare" --race ./first-end ./slow-end > out 2> err
 [ $? -eq 124 ] && complains 'was ended by signal 15 .*; what 5 pairs told:' &&
     says '^2 cases: 1 slower, 1 inconclusive' && [ -z "$(ls tmp)" ]
 check $? "what the looks so far told is printed when a signal ends the race"
+mkfifo verdicts
+"$compare" --race ./first-end ./slow-end --verdicts verdicts > out 2> err &
+tool=$!
+await err 'race, 5 pairs'
+kill -TERM $tool
+await err 'what 5 pairs told' # and then it waits for whoever reads the verdicts
+kill -TERM $tool
+timeout 10 cat verdicts > told
+wait $tool
+[ $? -eq 143 ] && [ "$(wc -l < told)" -eq 3 ] && says '^2 cases: 1 slower, 1 inconclusive'
+check $? "also when it is sent twice, as timeout does"
 rm -f pid
 "$compare" --race ./old ./bad > out 2> err &
 tool=$!

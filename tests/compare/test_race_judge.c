@@ -163,6 +163,7 @@ static void too_few_pairs_stay_open(void **state)
         judge_one(&one, 0);
         assert_int_equal(one.judgement.verdict, VERDICT_INCONCLUSIVE);
         assert_true(isnan(one.judgement.low));
+        assert_near(one.judgement.log_ratio, count > 0 ? 0.1 : 0.0, 1e-12);
     }
     struct race_case one_order = pairs_of(3, slower);
     one_order.pairs[1].new_first = false;

@@ -364,6 +364,36 @@ static void what_cannot_be_judged_is_said(void **state)
     assert_says(output, "work.csv:5: other bytes or flops than in the baseline");
 }
 
+/* Rows of the case copy, each with its seed and bytes; the baseline has 1 and 1024. */
+static int run_with_work(const char *seeds[2], const char *bytes[2])
+{
+    struct text text = {0};
+    add_header(&text);
+    for (unsigned i = 0; i < 2 && seeds[i]; i++)
+        add_row(&text, (struct text_row){.run = i + 1, .seed = seeds[i], .bytes = bytes[i]});
+    write_text("draw.csv", &text);
+    return run("--subset base.csv draw.csv");
+}
+
+static void changed_work_names_the_seeds(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with_work((const char *[]){"1", "2"}, (const char *[]){"1024", "7"}), 0);
+    assert_int_equal(run_with_work((const char *[]){"2", "1"}, (const char *[]){"7", "9"}), 2);
+    assert_says(output, "draw.csv:3: other bytes or flops than in the baseline, so the times do not compare");
+    assert_int_equal(run_with_work((const char *[]){"2", "2"}, (const char *[]){"7", "9"}), 2);
+    assert_says(output, "draw.csv:3: other bytes or flops than draw.csv:2, so the times do not compare");
+    assert_int_equal(run_with_work((const char *[]){"2", NULL}, (const char *[]){"7", NULL}), 2);
+    assert_says(output, "draw.csv:2: other bytes or flops than in the baseline, which has seed 1 where this row has "
+                        "seed 2: without a seed that both sides have, nobody can tell other work from another draw "
+                        "(--seed 1 measures what compares)");
+    assert_int_equal(run_with_work((const char *[]){"", NULL}, (const char *[]){"7", NULL}), 2);
+    assert_says(output, "which has seed 1 where this row has no seed: without");
+    assert_int_equal(run("--subset draw.csv base.csv"), 2);
+    assert_says(output, "base.csv:2: other bytes or flops than in the baseline, which has no seed where this row has "
+                        "seed 1: without a seed that both sides have, nobody can tell other work from another draw\n");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -391,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(csv_output_reads_back),
         cmocka_unit_test(verdicts_beside_the_report),
         cmocka_unit_test(what_cannot_be_judged_is_said),
+        cmocka_unit_test(changed_work_names_the_seeds),
     };
     return cmocka_run_group_tests_name("compare: the program", tests, write_files, remove_files);
 }

@@ -109,6 +109,32 @@ compared 0 3 --filter 'toy\.(edge|steady)' --quiet
     ends '2 cases in .* 0 missing, .*'
 check $? "of what the caller's filter takes the doubtful only, and nobody misses the others"
 
+# Near the power cap a case takes other times alone than in turn with its other variants.
+cp $baseline kept
+takes "toy.pair a f32 n=3 $spread" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+echo 0 > processes
+GIT_OF='' ./toy --runs 5 --csv $baseline
+sed -i 's/,now,/,before,/' $baseline
+takes "toy.pair a f32 n=3 101.5 100" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+compared 0 3
+[ $? -eq 0 ] && sed -n 2p calls | grep -qF -- '--filter ^toy\.pair a f32 n=3$|^toy\.pair b f32 n=3$' && has pair 7
+check $? "what is doubtful takes turns again with the other variants of its case"
+compared 0 3 --filter ' a '
+[ $? -eq 0 ] && [ "$(sed -n 's/.*--filter //; 2p' calls)" = '^toy\.pair a f32 n=3$' ]
+check $? "of those that the caller's filter takes"
+takes "toy.pair a f32 n=3 105" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
+compared 1 3
+[ $? -eq 0 ] && sed -n 3p calls | grep -qF -- '--runs 3 --quiet --csv results/toy-again.csv.new --filter ^toy\.pair a f32 n=3$|^toy\.pair b' &&
+    ends '3 cases in .*: 1 slower, .*'
+check $? "so does what is slower when it is measured again, and alone is judged"
+cp kept $baseline
+
+for runs in 0 x 1.5 ''; do
+    compared 2 "$runs"
+    [ $? -eq 0 ] && calls_are 0 && says "RUNS: '$runs' is no number of processes"
+    check $? "RUNS='$runs': refused, and nothing is measured"
+done
+
 # A slowdown that is there in every process, with no revision to race against.
 sed 's/^toy.other .*/toy.other a f32 n=1 105.1 105 104.9/' healthy > cases
 compared 1 3
@@ -157,28 +183,45 @@ sed -i 's/,,\(2026[^,]*\)$/,abc1234,\1/' $baseline
 cat > scripts/race.sh <<'EOS'
 case "$*" in
 *--build-only*) exit 0 ;;
+*--seconds\ "$ALLOWED"\ --*) ;;
+*) exit 3 ;;
 esac
 while [ "$1" != -- ]; do
     [ "$1" != --verdicts ] || verdicts=$2
     shift
 done
 {
-    echo suite,case,variant,backend,dtype,params,mode,against,metric,verdict,ratio
+    echo suite,case,variant,backend,dtype,params,mode,against,metric,verdict,ratio,ratio_low
     for name in edge last; do
         variant=a params=n=2
         [ $name = last ] || { variant='(x+y)' params=n=1; }
-        eval "echo \"toy,toy.$name,$variant,cuda,f32,$params,cold,$variant,median_us,\$RACED_$name,1\""
+        eval "echo \"toy,toy.$name,$variant,cuda,f32,$params,cold,$variant,median_us,\$RACED_$name,1,${RACE_LOW-0.99}\""
     done
 } > "$verdicts"
 exit "$RACE_ENDS"
 EOS
 takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+y) f32 n=1 103" \
     "toy.last a f32 n=2 103"
-export RACED_edge=same RACED_last=inconclusive RACE_ENDS=0
+export RACED_edge=same RACED_last=inconclusive RACE_ENDS=0 ALLOWED=180
 compared 0 3
 [ $? -eq 0 ] && calls_are 2 && [ "$(wc -l < results/toy-screened.txt)" -eq 2 ] &&
     ends '4 cases in .*: 0 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what was raced has the race's verdict in the last line"
+ALLOWED=60 RACE_SECONDS=60 compared 0 3
+check $? "the race has 180 seconds, or RACE_SECONDS"
+compared 0 3 --filter edge
+[ $? -eq 0 ] && ! says 'still missing' && ends '2 cases in .*, 0 missing, 0 not ok, 2 raced'
+check $? "nobody misses what the caller's filter left out, behind a race either"
+cp cases before
+sed -i 's/^toy.last.*/toy.last a f32 n=2 110/' cases
+compared 0 3
+[ $? -eq 0 ] && says '^SLOWER .* toy\.last' && ends '4 cases in .*: 0 slower, 1 inconclusive .* 2 raced'
+check $? "a race with an interval clears what the baseline calls slower"
+RACE_LOW='' compared 1 3
+[ $? -eq 0 ] && says '^still SLOWER by the baseline, of which the race cannot tell: toy toy.last a cuda f32 n=2 cold$' &&
+    ! says 'still SLOWER.*edge' && ends '4 cases in .*: 1 slower, 0 inconclusive .* 2 raced'
+check $? "a race that had no time to tell does not clear it"
+cp before cases
 RACED_edge=SLOWER RACE_ENDS=1 compared 1 3
 [ $? -eq 0 ] && ends '4 cases in .*: 1 slower, 1 inconclusive \(25\.0 %\), 0 missing, 0 not ok, 2 raced'
 check $? "what the race finds slower is"
@@ -191,6 +234,40 @@ takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 $spread" "toy.edge (x+
 compared 0 3
 [ $? -eq 0 ] && has edge 3 && [ ! -s results/toy-screened.txt ] && ends '4 cases in .* 0 raced'
 check $? "what looks slower by 3 % in the first process only, and by 1 % in three, is not raced"
+
+# Work that depends on the inputs compares where the seed is the baseline's.
+# seeds FILE SEED...: the baselines' rows say these seeds in turn.
+seeds() {
+    file=$1
+    shift
+    awk -v list="$*" 'BEGIN { n = split(list, seed, " ") }
+        { print $0 "," (NR == 1 ? "seed" : seed[NR % n + 1]) }' before-seeds > "$file"
+}
+# seeds_are SEED: what the first process was given, and those of the doubtful.
+seeds_are() { [ "$(grep -o -- '--seed[ =][^ ]*' calls | tr '\n' ' ')" = "$1" ]; }
+cp $baseline before-seeds
+mkdir baselines/other-card
+seeds $baseline 12 5 40
+compared 0 3
+[ $? -eq 0 ] && calls_are 2 && seeds_are '--seed 5 --seed 5 '
+check $? "every process has the baseline's seed, the least of several"
+seeds baselines/other-card/toy.csv 40 12
+compared 0 3
+[ $? -eq 0 ] && seeds_are '--seed 12 --seed 12 '
+check $? "one that the baselines of every device have"
+seeds $baseline 12 '--list'
+seeds baselines/other-card/toy.csv 7 '--list'
+compared 0 3
+[ $? -eq 0 ] && seeds_are ''
+check $? "where there is none, the program's own"
+compared 0 3 --seed=9
+[ $? -eq 0 ] && seeds_are '--seed=9 --seed=9 '
+check $? "or the caller's, who comes first"
+seeds baselines/other-card/toy.csv 5
+compared 0 3 --seed 9
+[ $? -eq 0 ] && seeds_are '--seed 9 --seed 9 '
+check $? "whatever the baselines have"
+rm -r baselines/other-card
 
 # One line over all suites.
 head='suite,cases,slower,inconclusive,missing,not_ok,raced,seconds'

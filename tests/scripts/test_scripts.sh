@@ -14,7 +14,7 @@ cp "$root"/tests/gpu/planted.* "$work/tests/gpu/"
 cp "$root/build/gpubench-compare" "$work/build/"
 cd "$work" || exit 2
 git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start
-printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/built/\n/inside/\n' > .git/info/exclude
+printf '/build/\n/scripts/\n/compare/\n/tests/\n/results/\n/fake\n/next*\n/calls\n/log\n/other\n/given\n/kept\n/before\n/parts\n/fake-steps\n/fake-block\n/ending-steps\n/shapes\n/study/\n/bin/\n/built/\n/inside/\n/torch-kept/\n/listed\n' > .git/info/exclude
 
 # rows FILE CAMPAIGN MEDIAN...: one run each of a case that is steady, and of
 # one that takes 10 us.
@@ -33,6 +33,7 @@ rows() {
 # called, and ends with FAKE_STATUS.
 cat > fake <<'EOS'
 #!/bin/sh
+case $* in *--list) cat listed 2> /dev/null; exit ;; esac
 echo "$*" >> calls
 turn=$(wc -l < calls)
 while [ $# -gt 0 ]; do
@@ -132,7 +133,7 @@ for verdict in 0 1 2; do
     rows next1 new 103 103.1 102.9
     RACE_STATUS=$verdict sh scripts/compare.sh ./fake toy 1 --seed 7 > log 2>&1
     [ $? -eq "$verdict" ] && [ "$(cat raced)" = 'toy.changing a f32 n=1' ] && [ "$(wc -l < calls)" -eq 1 ] &&
-        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt --verdicts results/toy-second.txt -- --seed 7$' race-calls
+        grep -q -- '^./fake toy --rev abc1234 --only results/toy-screened.txt --verdicts results/toy-second.txt --seconds 180 -- --seed 7$' race-calls
     check $? "what looks slower by 3 % is raced, and status $verdict of the race is compare's"
 done
 : > calls
@@ -281,8 +282,10 @@ grep -v steady next2 > next2.new && mv next2.new next2
 sed 's/toy,toy/other,other/' next2 > next3
 rows next1 first 200 200.1
 sed -i '/steady/s/,toy,toy/,other,other/; s/,a,/,torch-eager,/' next1
-# Behind the fastest in order and in name, and in another mode.
-sed -n '/changing/{s/,a,/,b+,/; s/,ok,[0-9.]*/,ok,50/p; s/,b+,/,c,/; s/,cold,/,hot,/; s/,ok,50/,ok,20/p}' kept >> baselines/toy-card-1/toy.csv
+# Behind the fastest in order and in name, and in another mode; and one that the program no
+# longer has.
+printf 'toy.changing %s f32 n=1\n' a b+ c d > listed
+sed -n '/changing/{s/,a,/,b+,/; s/,ok,[0-9.]*/,ok,50/p; s/,b+,/,c,/; s/,cold,/,hot,/; s/,ok,50/,ok,20/p; s/,c,/,d,/; s/,hot,/,cold,/; s/,ok,20/,failed,/p; s/,d,/,gone,/; s/,failed,/,ok,10/p}' kept >> baselines/toy-card-1/toy.csv
 : > calls
 FAKE_STATUS=1 torch_baselines 1 --without x
 [ $? -eq 1 ] && lines_of toy 5 && lines_of other 5 &&
@@ -295,12 +298,14 @@ sed -n 2p calls | grep -qF -- '--filter ^toy\.changing b\+ f32 n=1$' &&
 check $? "beside it runs the fastest variant of each case by the baseline; without one, all"
 [ "$(sed -n 's/.*--campaign \([^ ]*\).*/\1/p' calls | sort -u | wc -l)" -eq 1 ]
 check $? "both sides of a round are one campaign"
+[ "$(grep -o -- '--seed [^ ]*' calls | sort -u)" = '--seed 1' ]
+check $? "with the round's number as the seed of both"
 sed -i 's/first\|own/second/; 1s/$/,settings/; 2,$s/$/,precision=1 max-time=0.05 min-samples=30 warmup=5/' next[123]
 : > calls
 FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built 1 > log 2>&1
 [ $? -eq 0 ] && head -1 baselines/toy-card-1/torch/toy.csv | grep -q 'device,settings$' && lines_of toy 9 && lines_of other 9 &&
-    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --streams 1 --runs 1 '
-check $? "the suites run with PyTorch's settings"
+    sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --dtype f32 --streams 1 --runs 1 '
+check $? "the suites run with PyTorch's settings and dtypes, on one stream"
 for file in 1 2 3; do
     sed 's/second/fourth/' "next$file" > "next$((file + 3))"
     sed -i 's/second/third/' "next$file"
@@ -311,6 +316,15 @@ torch_baselines 2
     [ "$(grep -c ^schema baselines/toy-card-1/torch/toy.csv)" -eq 1 ] &&
     ! grep -q 'torch-\|,own,' baselines/toy-card-1/toy.csv
 check $? "two more rounds are appended, and the suite's own baseline is as it was"
+[ "$(grep -o -- '--seed [^ ]*' calls | tr '\n' ' ')" = '--seed 1 --seed 1 --seed 1 --seed 2 --seed 2 --seed 2 ' ]
+check $? "and each has a seed of its own"
+cp next1 before && cp -r baselines/toy-card-1/torch torch-kept
+sed -i '/other/s/,ok,[^,]*/,oom,/' next1
+: > calls
+FAKE_STATUS=1 torch_baselines 1
+[ $? -eq 1 ] && [ "$(wc -l < calls)" -eq 2 ] && [ "$(grep -c ,oom, baselines/toy-card-1/torch/other.csv)" -eq 2 ]
+check $? "beside what PyTorch could not measure nothing runs"
+mv before next1 && rm -r baselines/toy-card-1/torch && mv torch-kept baselines/toy-card-1/torch
 : > calls
 FAKE_STATUS=2 torch_baselines 2
 [ $? -eq 2 ] && lines_of toy 17
