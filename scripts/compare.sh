@@ -17,12 +17,17 @@ set -eu
 . "$(dirname "$0")/followed.sh"
 program=$1 suite=$2 runs=$3
 shift 3
-case $runs in
-'' | *[!0-9]* | 0*)
-    echo "compare-$suite: RUNS: '$runs' is no number of processes" >&2
-    exit 2
-    ;;
-esac
+allowed=${RACE_SECONDS:-180}
+refuse_but_whole() { # refuse_but_whole VARIABLE VALUE OF
+    case $2 in
+    '' | *[!0-9]* | 0*)
+        echo "compare-$suite: $1: '$2' is no number of $3" >&2
+        exit 2
+        ;;
+    esac
+}
+refuse_but_whole RUNS "$runs" processes
+refuse_but_whole RACE_SECONDS "$allowed" seconds
 current=results/$suite.csv
 again=results/$suite-again.csv
 # CSV or names of cases, but no rows, which all *.csv of results/ have.
@@ -184,7 +189,7 @@ if [ -n "$race" ]; then
     echo "compare-$suite: racing the $(wc -l < "$keys") cases that look slower"
     status=0
     watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" \
-        --seconds "${RACE_SECONDS:-180}" -- "$@" || status=$?
+        --seconds "$allowed" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
     # What the race says nothing of, and what else the first measurement found, is not forgotten.
     sh scripts/csv.sh untold raced="$second" "$second" "$found" || status=1

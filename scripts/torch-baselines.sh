@@ -2,8 +2,9 @@
 # torch-baselines.sh BUILD ROUNDS [ARGUMENTS...] - measures PyTorch on the suites' cases
 # (compare/pytorch, whose arguments they are) and beside it the suites' own fastest variants
 # by the baseline of this device, in turn on one card, and appends both to
-# baselines/<device>/torch/<suite>.csv. A round is a process of PyTorch, then one of each
-# suite that it measured, and a campaign of its own. The suites' rows are not those of their
+# baselines/<device>/torch/<suite>.csv. A round is a process of PyTorch and one of each
+# suite that it measured, in the second round and every other one the suites first, and a
+# campaign of its own. The suites' rows are not those of their
 # own baselines: there the variants of a case take turns, and a naive one lets the card cool;
 # here each is alone on it, as PyTorch's are. Refuses a working tree with changes. A case
 # that failed keeps its row, which says why.
@@ -56,10 +57,8 @@ own() {
     [ ! -s "$ours" ] || append "$ours" "$measured"
 }
 
-refuse_changes torch-baselines
-prepare "$measured"
-round=0
-while [ $((round += 1)) -le "$rounds" ]; do
+# PyTorch's side of a round, and the suites', of what PyTorch measured last.
+their_side() {
     rm -f "$theirs"
     status=0
     watched "${PYTHON:-python3}" compare/pytorch --suites "$build" --runs 1 --seed "$round" \
@@ -67,12 +66,28 @@ while [ $((round += 1)) -le "$rounds" ]; do
     counted "$status"
     [ -s "$theirs" ] || exit "$status" # --help, --list
     append "$theirs" "$measured"
+}
+our_side() {
     folder=$(sh scripts/device-folder.sh "$measured")
     settings=$(sh scripts/csv.sh values name=settings "$theirs" | tail -1)
     for suite in $(sh scripts/csv.sh values name=suite "$theirs"); do
         # shellcheck disable=SC2086 # words
         own "$suite" $settings
     done
+}
+
+refuse_changes torch-baselines
+prepare "$measured"
+round=0
+while [ $((round += 1)) -le "$rounds" ]; do
+    # The card is warmer for whoever comes second.
+    if [ $((round % 2)) -eq 1 ]; then
+        their_side "$@"
+        our_side
+    else
+        our_side
+        their_side "$@"
+    fi
 done
 rm -rf results/torch
 mkdir results/torch

@@ -134,6 +134,11 @@ for runs in 0 x 1.5 ''; do
     [ $? -eq 0 ] && calls_are 0 && says "RUNS: '$runs' is no number of processes"
     check $? "RUNS='$runs': refused, and nothing is measured"
 done
+for seconds in 0 x 1.5; do
+    RACE_SECONDS=$seconds compared 2 3
+    [ $? -eq 0 ] && calls_are 0 && says "RACE_SECONDS: '$seconds' is no number of seconds"
+    check $? "RACE_SECONDS=$seconds is refused before anything is measured"
+done
 
 # A slowdown that is there in every process, with no revision to race against.
 sed 's/^toy.other .*/toy.other a f32 n=1 105.1 105 104.9/' healthy > cases

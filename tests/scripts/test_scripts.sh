@@ -306,8 +306,8 @@ FORCE=1 PYTHON=./fake sh scripts/torch-baselines.sh built 1 > log 2>&1
 [ $? -eq 0 ] && head -1 baselines/toy-card-1/torch/toy.csv | grep -q 'device,settings$' && lines_of toy 9 && lines_of other 9 &&
     sed -n 2p calls | grep -q -- '^--precision 1 --max-time 0.05 --min-samples 30 --dtype f32 --streams 1 --runs 1 '
 check $? "the suites run with PyTorch's settings and dtypes, on one stream"
-for file in 1 2 3; do
-    sed 's/second/fourth/' "next$file" > "next$((file + 3))"
+for file in 1 2 3; do # in the second round the suites come first
+    sed 's/second/fourth/' "next$file" > "next$((file == 1 ? 6 : file + 2))"
     sed -i 's/second/third/' "next$file"
 done
 : > calls
@@ -318,6 +318,8 @@ torch_baselines 2
 check $? "two more rounds are appended, and the suite's own baseline is as it was"
 [ "$(grep -o -- '--seed [^ ]*' calls | tr '\n' ' ')" = '--seed 1 --seed 1 --seed 1 --seed 2 --seed 2 --seed 2 ' ]
 check $? "and each has a seed of its own"
+[ "$(grep -n '^compare/pytorch' calls | cut -d: -f1 | tr '\n' ' ')" = '1 6 ' ]
+check $? "the sides take turns in going first"
 cp next1 before && cp -r baselines/toy-card-1/torch torch-kept
 sed -i '/other/s/,ok,[^,]*/,oom,/' next1
 : > calls
