@@ -1685,6 +1685,7 @@ struct gpubench {
     regex_t filter;
     int has_filter, refused, device_chosen, device_open, lost, failed;
     int calibrating; /* what the method costs is measured, not a case */
+    int is_never_calm; /* the end of another program's load was waited for in vain */
     unsigned calibrated; /* the modes of which that is known */
     const gpb_backend *backend;
     gpb_machine machine;
@@ -6161,6 +6162,12 @@ static void gpb_choose_batch(gpubench *bench, gpb_live *live)
     }
 }
 
+/* Of a run, or a batch of them, that lasts for us without a rest. */
+static int gpb_is_long(const gpb_live *live, double us)
+{
+    return us * (double)live->batch > GPB_LONG_US;
+}
+
 /* The clock in MHz; also notes whether the load is one that the power cap slows. The
  * sensor follows in tenths of a second, for which short runs are not warmed up: of
  * them it would tell by chance. */
@@ -6169,7 +6176,7 @@ static double gpb_look_at_state(gpubench *bench, gpb_live *live, double run_us)
     gpb_live probe;
     memset(&probe, 0, sizeof probe);
     bench->backend->read_state(bench, &probe);
-    live->hot_looks = probe.power_limited && run_us > GPB_LONG_US ? live->hot_looks + 1 : 0;
+    live->hot_looks = probe.power_limited && gpb_is_long(live, run_us) ? live->hot_looks + 1 : 0;
     live->power_limited |= live->hot_looks >= 2; /* one may be a spike */
     return probe.sm_mhz;
 }
@@ -6181,13 +6188,14 @@ static void gpb_wait_for_calm(gpubench *bench)
 {
     static const struct timespec pause = {0, 50000000};
     double start = gpb_now_s();
-    while (!bench->lost && gpb_now_s() - start < 1) {
+    while (!bench->lost && !bench->is_never_calm) {
         gpb_live probe;
         memset(&probe, 0, sizeof probe);
         bench->backend->read_state(bench, &probe);
         if (!probe.power_limited)
             return;
         (void)nanosleep(&pause, NULL);
+        bench->is_never_calm = gpb_now_s() - start >= 1; /* another program's load: once is enough */
     }
 }
 
@@ -6207,7 +6215,7 @@ static double gpb_warm_up_window(gpubench *bench, gpb_live *live, double longest
             return -1;
         window[count++] = us;
         elapsed = gpb_now_s() - start;
-        least_s = bench->backend->is_patient && us > GPB_LONG_US ? 0.1 : 0.01;
+        least_s = bench->backend->is_patient && gpb_is_long(live, us) ? 0.1 : 0.01;
     }
     live->warmup += count * live->batch;
     gpubench_describe(window, count, &statistics);

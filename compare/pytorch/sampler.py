@@ -72,6 +72,7 @@ class Sampler:
             self.misses += 1
             if self.misses == self.MISSES and self.keeps_busy:
                 self.come_to_rest()  # a host slower than the device keeps it busy no more
+                self.flags.append("rested")
             elif self.misses == self.MISSES:
                 self.lengthen_gate()
 
@@ -105,6 +106,7 @@ class Sampler:
 
     def trailing_us(self):
         """How long the device goes on after the stop event: on other streams."""
+        self.ticket = None
         self.before()
         return self.gpu.trailing_us(self.call)
 
@@ -133,9 +135,7 @@ def warm_up(sampler, instrument):
     15 MHz, or time is up. How many runs that took, the flags, and whether the power cap slows
     the load: two looks in a row must say so, as one may be a spike. Only of long runs, as in
     gpubench.h: to the sensor, which follows in tenths of a second, others are over too soon."""
-    if sampler.take() > LONG_US:
-        sampler.keep_busy()
-    start, runs, before, clock_before = time.monotonic(), 1, None, 0
+    start, runs, before, clock_before = time.monotonic(), 0, None, 0
     nvml, hot_looks, limited = instrument.gpu.nvml, 0, False
     while True:
         window = warm_up_window(sampler)
@@ -150,6 +150,8 @@ def warm_up(sampler, instrument):
             return runs, [], limited
         if enough and time.monotonic() - start > instrument.max_time_s:
             return runs, ["unsteady"], limited
+        if before is None and median > LONG_US:
+            sampler.keep_busy()
         before, clock_before = median, clock
 
 

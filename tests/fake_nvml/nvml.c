@@ -83,11 +83,25 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
     return answer(__func__, FINE);
 }
 
+/* A reading holds for a while, as the next one may follow at once. */
+static int is_hot_from_work(void)
+{
+    static double read_us, hot_s;
+    double since_us = fake_executed_us() - read_us;
+    read_us += since_us;
+    if (fake_nvml.hot_after_us > 0 && since_us >= fake_nvml.hot_after_us)
+        hot_s = now_s();
+    return fake_nvml.hot_after_us > 0 && now_s() - hot_s < 0.02;
+}
+
 static unsigned watts_now(void)
 {
-    int is_hot = now_s() < fake_nvml.hot_until_s ||
-                 (fake_nvml.hot_from_us > 0 && fake_executed_us() >= fake_nvml.hot_from_us);
-    return is_hot ? FAKE_HOT_WATTS : fake_nvml.watts_now;
+    int from_work = is_hot_from_work();
+    uint64_t read = ++fake_nvml.reads;
+    if (from_work || now_s() < fake_nvml.hot_until_s ||
+        (fake_nvml.hot_from_read > 0 && read >= fake_nvml.hot_from_read))
+        return FAKE_HOT_WATTS;
+    return fake_nvml.watts_now;
 }
 
 int nvmlDeviceGetFieldValues(void *device, int count, void *values)

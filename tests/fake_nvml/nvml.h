@@ -2,6 +2,8 @@
 #ifndef FAKE_NVML_H
 #define FAKE_NVML_H
 
+#include <stdint.h>
+
 enum { FAKE_HOT_WATTS = 690 };
 
 struct fake_nvml {
@@ -9,7 +11,8 @@ struct fake_nvml {
     double watts;       /* what a microsecond of execution draws */
     unsigned watts_now; /* what the power sensor says */
     double hot_until_s; /* before this moment (CLOCK_MONOTONIC) it says FAKE_HOT_WATTS: another load's */
-    double hot_from_us; /* once so much was executed, too; 0: never */
+    double hot_after_us; /* and where so much was executed since it was read last; 0: never */
+    uint64_t reads, hot_from_read; /* or from so many times on that it was read; 0: never */
 };
 extern struct fake_nvml fake_nvml; /* the test program's */
 

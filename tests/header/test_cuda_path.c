@@ -233,7 +233,7 @@ static void without_an_energy_counter_that_is_said(void **state)
 }
 
 /* Warm-up executions of a case of which nothing is sampled longer than it must be. */
-static double warmed_up(enum act act, unsigned watts)
+static double warmed_up_in(const char *mode, enum act act, unsigned watts)
 {
     gpubench *bench;
     probe p = {.act = act};
@@ -241,13 +241,18 @@ static double warmed_up(enum act act, unsigned watts)
     double warmup;
     fake_nvml.present = 1;
     fake_nvml.watts_now = watts;
-    bench = OPEN(QUICK);
+    bench = OPEN(QUICK, "--mode", mode);
     row = measure(bench, "warmed", &p);
     expect_cell(bench, row, "status", "ok");
     expect_double(bench, row, "power_limit_w", 700);
     warmup = value_of(bench, row, "warmup");
     assert_int_equal(gpubench_close(bench), 0);
     return warmup;
+}
+
+static double warmed_up(enum act act, unsigned watts)
+{
+    return warmed_up_in("cold", act, watts);
 }
 
 /* A case near the power cap runs for two seconds before it is sampled, one far
@@ -258,6 +263,31 @@ static void a_load_at_the_power_cap_is_warmed_up_for_seconds(void **state)
     (void)state;
     assert_true(warmed_up(LAUNCH_LONG, FAKE_HOT_WATTS) > 4 * calm);
     assert_true(warmed_up(LAUNCH, FAKE_HOT_WATTS) < 4 * warmed_up(LAUNCH, 300));
+}
+
+/* By the first of the cases, where it is another program's. */
+static void a_load_that_never_ends_is_waited_for_once(void **state)
+{
+    static const unsigned watts[] = {300, FAKE_HOT_WATTS};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        gpubench *bench;
+        probe p = {.act = LAUNCH};
+        fake_nvml.present = 1;
+        fake_nvml.watts_now = watts[i];
+        bench = OPEN(QUICK);
+        expect_cell(bench, measure(bench, "ten", &p), "status", "ok");
+        assert_int_equal(bench->is_never_calm, i);
+        assert_int_equal(gpubench_close(bench), 0);
+    }
+}
+
+/* A batch of hot runs is a load without a rest, too. */
+static void a_long_batch_is_looked_at_as_a_long_run(void **state)
+{
+    (void)state;
+    assert_true(warmed_up_in("hot", LAUNCH, FAKE_HOT_WATTS) > 4 * warmed_up_in("hot", LAUNCH, 300));
 }
 
 static double now_s(void)
@@ -276,15 +306,26 @@ static void what_ran_before_is_waited_out(void **state)
     fake_nvml.hot_until_s = 0;
 }
 
-/* The sensor follows the load in tenths of a second: here after 200 runs, which is past
- * the 20 that would be enough otherwise, and in the middle of a window of 100 ms. */
+/* The sensor follows the load in tenths of a second: here after 12 runs, where 10 ms, which
+ * are enough otherwise, are over after 10 at most. */
 static void power_that_shows_late_is_seen(void **state)
 {
     double calm = warmed_up(LAUNCH_LONG, 300);
     (void)state;
-    fake_nvml.hot_from_us = fake_executed_us() + 200 * 2000;
+    fake_nvml.hot_after_us = 12 * 2000;
     assert_true(warmed_up(LAUNCH_LONG, 300) > 4 * calm);
-    fake_nvml.hot_from_us = 0;
+    fake_nvml.hot_after_us = 0;
+}
+
+/* Cold before the case, cold behind the first window, hot behind the second, whose times agree
+ * with the first's: one more look must tell whether that is the load. */
+static void one_hot_look_is_not_the_last(void **state)
+{
+    double calm = warmed_up(LAUNCH_LONG, 300);
+    (void)state;
+    fake_nvml.hot_from_read = fake_nvml.reads + 5; /* twice each time */
+    assert_true(warmed_up(LAUNCH_LONG, 300) > 4 * calm);
+    fake_nvml.hot_from_read = 0;
 }
 
 /* ---- memory ---- */
@@ -407,8 +448,11 @@ int main(int argc, char **argv)
         CUDA_TEST(energy_is_that_of_the_runs),
         CUDA_TEST(without_an_energy_counter_that_is_said),
         CUDA_TEST(a_load_at_the_power_cap_is_warmed_up_for_seconds),
+        CUDA_TEST(a_load_that_never_ends_is_waited_for_once),
+        CUDA_TEST(a_long_batch_is_looked_at_as_a_long_run),
         CUDA_TEST(what_ran_before_is_waited_out),
         CUDA_TEST(power_that_shows_late_is_seen),
+        CUDA_TEST(one_hot_look_is_not_the_last),
         CUDA_TEST(too_much_memory_is_oom),
         CUDA_TEST(a_failed_allocation_is_not_always_oom),
     };

@@ -68,6 +68,7 @@ class FakeGpu:
 
     def trailing_us(self, call):
         call()
+        self.wait()
         return self.elsewhere_us
 
     def peak_gb_per_s(self):

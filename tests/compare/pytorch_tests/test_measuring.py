@@ -138,7 +138,10 @@ class PowerCap(unittest.TestCase):
     def test_long_runs_leave_the_device_no_rest(self):
         self.measure(lambda look: False)
         self.assertEqual(self.gpu.most_in_flight, 2)
-        self.assertEqual(set(self.gpu.sleeps[2:]), {0})  # one alone, one at the queue's beginning
+        first = self.gpu.sleeps.index(0)  # behind one window alone and the queue's first
+        self.assertLess(first * 0.003, 0.2)
+        self.assertEqual([sleep for sleep in self.gpu.sleeps[first:] if sleep > 0],
+                         [self.gpu.sleeps[0]])  # of the queue that begins behind the trailing check
         self.assertEqual(self.gpu.in_flight, 0)
         self.measure(lambda look: False, run_us=900)
         self.assertEqual(self.gpu.most_in_flight, 0)
@@ -147,14 +150,15 @@ class PowerCap(unittest.TestCase):
         _, sampled, flags = self.measure(lambda look: False, slow=True)
         self.assertGreater(sampled, 0)
         self.assertGreater(self.gpu.sleeps[-1], 0)
+        self.assertIn("rested", flags)
         self.assertNotIn("ungated", flags)
 
     def test_near_it_two_seconds_come_before_samples_of_a_swing(self):
         before, sampled, flags = self.measure(lambda look: True)
         self.assertTrue(2.2 <= before < 2.4, before)  # two windows of 0.1 s, four of 0.5 s
-        self.assertTrue(2.5 / 1.5 <= sampled < 1.9, sampled)
+        self.assertTrue(2.5 / 1.5 - 0.003 <= sampled < 1.9, sampled)  # one more is in flight
         self.assertNotIn("unsteady", flags)
-        self.assertGreater(self.measure(lambda look: True, max_time_s=6)[1], 4)
+        self.assertGreater(self.measure(lambda look: True, max_time_s=6)[1], 3.99)
 
     def test_what_goes_on_getting_slower_is_marked_after_six_seconds(self):
         before, _, flags = self.measure(lambda look: True, drift=lambda now: now * 0.05)
