@@ -1,13 +1,13 @@
 #!/bin/sh
 # torch-baselines.sh BUILD ROUNDS [ARGUMENTS...] - measures PyTorch on the suites' cases
-# (compare/pytorch, whose arguments they are) and beside it the suites' own fastest variants
-# by the baseline of this device, in turn on one card, and appends both to
+# (compare/pytorch, whose arguments they are) and beside it the suites' own fastest
+# variants by the baseline of this device, in turn on one card, and appends both to
 # baselines/<device>/torch/<suite>.csv. A round is a process of PyTorch and one of each
 # suite that it measured, in the second round and every other one the suites first, and a
-# campaign of its own. The suites' rows are not those of their
-# own baselines: there the variants of a case take turns, and a naive one lets the card cool;
-# here each is alone on it, as PyTorch's are. Refuses a working tree with changes. A case
-# that failed keeps its row, which says why.
+# campaign of its own. The suites' rows are not those of their own baselines: there the
+# variants of a case take turns, and a naive one lets the card cool; here each is alone on
+# it, as PyTorch's are. Refuses a working tree with changes. A case that failed keeps its
+# row, which says why.
 # Exit status: 0 all measured, 1 some case failed, 2 (no PyTorch, no GPU, bad usage) records
 # nothing.
 set -eu
