@@ -9,6 +9,7 @@ set -eu
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"
+. "$(dirname "$0")/options.sh"
 program=$1 suite=$2 runs=$3
 shift 3
 measured=results/baseline-$suite.csv
@@ -29,6 +30,7 @@ judge_against_oldest() {
     printf '%s %s\n' "$campaign" "$REASON" >> "$folder/$suite.reasons.txt"
 }
 
+refuse_options "baseline-$suite" --csv "$@"
 refuse_changes "baseline-$suite"
 prepare "$measured"
 status=0

@@ -15,6 +15,7 @@
 set -eu
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
+. "$(dirname "$0")/options.sh"
 program=$1 suite=$2 runs=$3
 shift 3
 allowed=${RACE_SECONDS:-180}
@@ -28,6 +29,7 @@ refuse_but_whole() { # refuse_but_whole VARIABLE VALUE OF
 }
 refuse_but_whole RUNS "$runs" processes
 refuse_but_whole RACE_SECONDS "$allowed" seconds
+refuse_options "compare-$suite" '--csv --runs' "$@"
 current=results/$suite.csv
 again=results/$suite-again.csv
 # CSV or names of cases, but no rows, which all *.csv of results/ have.
@@ -158,7 +160,7 @@ if [ ! -e "$baseline" ]; then
 fi
 # Whoever asks for some of the cases does not miss the others.
 case " $* " in
-*" --filter"*|*" --shape"*|*" --dtype"*) subset=--subset ;;
+*" --filter"*|*" --shape"*|*" --dtype"*|*" --mode"*) subset=--subset ;;
 *) subset= ;;
 esac
 judge

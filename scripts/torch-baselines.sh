@@ -14,6 +14,7 @@ set -eu
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"
+. "$(dirname "$0")/options.sh"
 build=$1 rounds=$2
 shift 2
 measured=results/torch.csv
@@ -76,6 +77,7 @@ our_side() {
     done
 }
 
+refuse_options torch-baselines '--csv --runs --suites --campaign --seed' "$@"
 refuse_changes torch-baselines
 prepare "$measured"
 round=0

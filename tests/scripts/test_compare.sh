@@ -108,6 +108,14 @@ compared 0 3 --filter 'toy\.(edge|steady)' --quiet
 [ $? -eq 0 ] && has edge 3 && has steady 1 && [ "$(sed -n 2p calls | grep -o -- --filter | wc -l)" -eq 1 ] &&
     ends '2 cases in .* 0 missing, .*'
 check $? "of what the caller's filter takes the doubtful only, and nobody misses the others"
+takes "toy.steady a f32 n=1 $spread" "toy.other a f32 n=1 absent" "toy.edge (x+y) f32 n=1 $spread" \
+    "toy.last a f32 n=2 $spread"
+compared 1 3
+[ $? -eq 0 ] && ends '4 cases in .* 1 missing, .*'
+check $? "a case that is measured no more is missed"
+compared 0 3 --mode cold
+[ $? -eq 0 ] && ends '3 cases in .* 0 missing, .*'
+check $? "whoever asks for a mode does not miss what has none"
 
 # Near the power cap a case takes other times alone than in turn with its other variants.
 cp $baseline kept
@@ -133,6 +141,11 @@ for runs in 0 x 1.5 ''; do
     compared 2 "$runs"
     [ $? -eq 0 ] && calls_are 0 && says "RUNS: '$runs' is no number of processes"
     check $? "RUNS='$runs': refused, and nothing is measured"
+done
+for option in '--csv mine.csv' --csv=mine.csv '--runs 2'; do
+    compared 2 3 $option
+    [ $? -eq 0 ] && calls_are 0 && says "compare-toy: ${option%%[ =]*} is not for ARGS"
+    check $? "$option is the script's own: whoever gives it would see nothing judged"
 done
 for seconds in 0 x 1.5; do
     RACE_SECONDS=$seconds compared 2 3

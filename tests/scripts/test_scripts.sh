@@ -64,6 +64,12 @@ check $? "FORCE=1 appends a campaign"
 grep -q -- '--runs 3' calls
 check $? "the number of processes reaches the suite"
 
+: > calls
+cp baselines/toy-card-1/toy.csv kept
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 --csv mine.csv > log 2>&1
+[ $? -eq 2 ] && [ ! -s calls ] && grep -q 'baseline-toy: --csv is not for ARGS' log && cmp -s kept baselines/toy-card-1/toy.csv
+check $? "rows that would go elsewhere are refused before they are measured"
+
 # What a later version of the header writes behind the old columns.
 cp baselines/toy-card-1/toy.csv kept
 : > calls
@@ -335,6 +341,9 @@ FORCE=1 PYTHON=true sh scripts/torch-baselines.sh built 2 --help > log 2>&1 &&
     FORCE=1 sh scripts/baseline.sh true toy 2 --list >> log 2>&1 &&
     lines_of toy 17 && [ ! -s log ]
 check $? "what was measured before is not recorded again by --help or --list"
+torch_baselines 2 --csv=mine.csv
+[ $? -eq 2 ] && grep -q 'torch-baselines: --csv is not for ARGS' log
+check $? "torch-baselines: nor may PyTorch's rows go elsewhere"
 PYTHON=./fake sh scripts/torch-baselines.sh built 2 > log 2>&1
 [ $? -eq 2 ] && grep -q 'has changes' log
 check $? "PyTorch is not recorded in a tree with changes either"
