@@ -17,6 +17,11 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 # Kernels and suites are compiled with it: their switches name every dtype, so that
 # the compiler shows where a new one is missing.
 EXHAUSTIVE := -Wswitch-enum
+# Ubuntu's gcc defines _FORTIFY_SOURCE by itself, Debian's does not, and with it gcc sees more
+# to warn of and libc checks sizes while it runs. So that both see and measure the same, what
+# is measured has none, unless CFLAGS, which come later, define it; tests have it.
+UNFORTIFIED := -U_FORTIFY_SOURCE
+FORTIFIED := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 BACKEND ?= auto
 ARCH ?=
 ARGS ?=
@@ -98,7 +103,7 @@ ifeq ($(BACKEND),cuda)
                -gencode arch=compute_90a,code=sm_90a
   endif
   # Tables name their rows' members, and leave out those that are 0.
-  NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
+  NVCCFLAGS := -std=c++17 -O3 $(UNFORTIFIED) -lineinfo $(GENCODE) -Werror all-warnings \
                -Xcompiler -Wall,-Wextra,-Werror,-Wswitch-enum,-Wno-missing-field-initializers
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
   CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*/*.cu))
@@ -302,7 +307,7 @@ $(BUILD)/libkernels.a: $(OBJECTS)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(UNFORTIFIED) $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -332,7 +337,7 @@ $(BUILD)/mpi: FORCE
 	$(call WRITE_IF_CHANGED,$(MPI_COMPILE) $(MPI_LINK))
 
 $(BUILD)/flags: FORCE
-	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
+	$(call WRITE_IF_CHANGED,$(CC) $(UNFORTIFIED) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
 
 # ---- the compare tool
 
@@ -340,11 +345,11 @@ COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
 
 build/compare/flags: FORCE
-	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(LDFLAGS))
+	$(call WRITE_IF_CHANGED,$(CC) $(UNFORTIFIED) $(CFLAGS) $(LDFLAGS))
 
 build/compare/%.o: compare/%.c build/compare/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(UNFORTIFIED) $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
 
 $(COMPARE): $(COMPARE_OBJECTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
