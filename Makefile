@@ -358,13 +358,13 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 include mk/tests.mk mk/faults.mk mk/load.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
-# cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
-# Open MPI starts the ranks of the suites of several ranks.
-PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
+# cmocka is the test framework, some tests are C++, gnuplot draws the plots, patch makes the
+# planted slowdown, Open MPI starts the ranks of the suites of several ranks.
+PACKAGES := libcmocka-dev g++ gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones, and what
 # makes a file system with quotas. gcc-multilib would exclude the compilers for other processors,
 # so i686 is one.
-deps-ci: PACKAGES += btrfs-progs g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+deps-ci: PACKAGES += btrfs-progs clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 deps-ci: deps   ## what deps does, and every compiler and tool that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)
@@ -372,7 +372,7 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
 	  dpkg -s $(PACKAGES) > /dev/null 2>&1 || \
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
-	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
+	else echo 'deps: no apt-get here; install cmocka with its headers, a C++ compiler, gnuplot and patch'; fi
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(filter Makefile %.mk,$(MAKEFILE_LIST))
