@@ -17,6 +17,11 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 # Kernels and suites are compiled with it: their switches name every dtype, so that
 # the compiler shows where a new one is missing.
 EXHAUSTIVE := -Wswitch-enum
+# Ubuntu's gcc defines _FORTIFY_SOURCE by itself, Debian's does not, and with it gcc sees more
+# to warn of and libc checks sizes while it runs. So that both see and measure the same, what
+# is measured has none, unless CFLAGS, which come later, define it; tests have it.
+UNFORTIFIED := -U_FORTIFY_SOURCE
+FORTIFIED := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 BACKEND ?= auto
 ARCH ?=
 ARGS ?=
@@ -98,7 +103,7 @@ ifeq ($(BACKEND),cuda)
                -gencode arch=compute_90a,code=sm_90a
   endif
   # Tables name their rows' members, and leave out those that are 0.
-  NVCCFLAGS := -std=c++17 -O3 -lineinfo $(GENCODE) -Werror all-warnings \
+  NVCCFLAGS := -std=c++17 -O3 $(UNFORTIFIED) -lineinfo $(GENCODE) -Werror all-warnings \
                -Xcompiler -Wall,-Wextra,-Werror,-Wswitch-enum,-Wno-missing-field-initializers
   CUDA_CFLAGS := -DGPUBENCH_CUDA=1 -isystem $(TOOLKIT)/include
   CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*/*.cu))
@@ -302,7 +307,7 @@ $(BUILD)/libkernels.a: $(OBJECTS)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(UNFORTIFIED) $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -332,7 +337,7 @@ $(BUILD)/mpi: FORCE
 	$(call WRITE_IF_CHANGED,$(MPI_COMPILE) $(MPI_LINK))
 
 $(BUILD)/flags: FORCE
-	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
+	$(call WRITE_IF_CHANGED,$(CC) $(UNFORTIFIED) $(CFLAGS) $(EXHAUSTIVE) $(NVCC_FOUND) $(NVCCFLAGS) $(CUDA_CFLAGS))
 
 # ---- the compare tool
 
@@ -340,11 +345,11 @@ COMPARE_OBJECTS := $(patsubst %.c,build/%.o,$(wildcard compare/*.c))
 COMPARE_LIBRARY := $(filter-out build/compare/main.o,$(COMPARE_OBJECTS))
 
 build/compare/flags: FORCE
-	$(call WRITE_IF_CHANGED,$(CC) $(CFLAGS) $(LDFLAGS))
+	$(call WRITE_IF_CHANGED,$(CC) $(UNFORTIFIED) $(CFLAGS) $(LDFLAGS))
 
 build/compare/%.o: compare/%.c build/compare/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(UNFORTIFIED) $(CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
 
 $(COMPARE): $(COMPARE_OBJECTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
@@ -353,13 +358,13 @@ $(COMPARE): $(COMPARE_OBJECTS)
 
 include mk/tests.mk mk/faults.mk mk/load.mk mk/fuzz.mk mk/gpu-tests.mk mk/report.mk mk/install.mk mk/lint.mk
 
-# cmocka is the test framework, gnuplot draws the plots, patch makes the planted slowdown,
-# Open MPI starts the ranks of the suites of several ranks.
-PACKAGES := libcmocka-dev gnuplot-nox patch openmpi-bin libopenmpi-dev
+# cmocka is the test framework, some tests are C++, gnuplot draws the plots, patch makes the
+# planted slowdown, Open MPI starts the ranks of the suites of several ranks.
+PACKAGES := libcmocka-dev g++ gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones, and what
 # makes a file system with quotas. gcc-multilib would exclude the compilers for other processors,
 # so i686 is one.
-deps-ci: PACKAGES += btrfs-progs g++ clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+deps-ci: PACKAGES += btrfs-progs clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 deps-ci: deps   ## what deps does, and every compiler and tool that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)
@@ -367,7 +372,7 @@ deps:   ## install what tests and plots need (apt; sudo if not root)
 	  sudo=; [ "$$(id -u)" = 0 ] || { command -v sudo > /dev/null && sudo=sudo; }; \
 	  dpkg -s $(PACKAGES) > /dev/null 2>&1 || \
 	    { $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(PACKAGES); }; \
-	else echo 'deps: no apt-get here; install cmocka with its headers, gnuplot and patch'; fi
+	else echo 'deps: no apt-get here; install cmocka with its headers, a C++ compiler, gnuplot and patch'; fi
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1: /p' $(filter Makefile %.mk,$(MAKEFILE_LIST))

@@ -158,8 +158,8 @@ static void lend(struct trend *trends, size_t count, struct variance *runs, stru
 
 static bool lend_spreads(struct trend *trends, size_t count)
 {
-    struct variance *runs = malloc((count + 1) * sizeof runs[0]);
-    struct variance *points = malloc((count + 1) * sizeof points[0]);
+    struct variance *runs = calloc(count + 1, sizeof runs[0]);
+    struct variance *points = calloc(count + 1, sizeof points[0]);
     bool complete = runs && points;
     if (complete)
         lend(trends, count, runs, points);

@@ -69,12 +69,14 @@ static void free_family(struct family *family)
     free(family->alone);
 }
 
+/* The variances are zeroed, as further down and in trend.c: of an empty family nothing is set,
+ * and gcc warns of that where it sees the whole program (-flto). */
 static bool form_family(const struct evidence *evidence, size_t count, struct family *family)
 {
     size_t room = count ? count : 1;
     family->count = 0;
     family->index = malloc(room * sizeof family->index[0]);
-    family->variances = malloc(room * sizeof family->variances[0]);
+    family->variances = calloc(room, sizeof family->variances[0]);
     family->change = malloc(room * sizeof family->change[0]);
     family->margin = malloc(room * sizeof family->margin[0]);
     family->alone = malloc(room * sizeof family->alone[0]);
@@ -113,7 +115,7 @@ static struct variance campaign_ratio(const struct evidence *evidence, struct va
 
 static bool fit_campaign_prior(const struct evidence *evidence, const struct family *family, struct variance *prior)
 {
-    struct variance *ratios = malloc((family->count ? family->count : 1) * sizeof ratios[0]);
+    struct variance *ratios = calloc(family->count ? family->count : 1, sizeof ratios[0]);
     if (!ratios)
         return false;
     for (size_t i = 0; i < family->count; i++)

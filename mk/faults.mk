@@ -102,7 +102,7 @@ $(FAULTS)/cuda/suites/gpubench.o: DESCRIBE := -include tests/faults/describe.h
 
 $(FAULTS)/cuda/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 -O1 -arch=$(FAULT_TARGET) -code=$(FAULT_TARGET) \
+	$(NVCC) -std=c++17 -O1 $(UNFORTIFIED) -arch=$(FAULT_TARGET) -code=$(FAULT_TARGET) \
 	  $(patsubst %,-Xcompiler %,-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all) \
 	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 

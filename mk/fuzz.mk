@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := csv kernels history reports tool safetensors checkpoint compare_options header
 FUZZ := build/fuzz
-FUZZ_CFLAGS := -std=c11 -g -O1 $(WARNINGS) -I.
+FUZZ_CFLAGS := -std=c11 -g -O1 $(UNFORTIFIED) $(WARNINGS) -I.
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h compare/*.h kernels/common/*.h) gpubench.h
 FUZZED := $(filter-out compare/main.c,$(wildcard compare/*.c)) kernels/common/safetensors_read.c \
   kernels/common/safetensors_write.c

@@ -22,7 +22,7 @@ $(BUILD)/tests/%: tests/gpu/%.cu $(BUILD)/flags
 GPU_C_TESTS := train ones
 $(GPU_C_TESTS:%=$(BUILD)/tests/%.o): $(BUILD)/tests/%.o: tests/gpu/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	$(CC) -std=c11 $(UNFORTIFIED) $(CFLAGS) $(WARNINGS) $(EXHAUSTIVE) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
 $(GPU_C_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libkernels.a
 	$(LINK)

@@ -24,10 +24,10 @@ SHAPE_optimizer := d=32 ff=64 l=1 v=50 t=9
 CUDA_PROGRAMS := $(TESTS)/test_cuda_path $(TESTS)/test_cuda_watched $(TESTS)/test_cuda_guards $(TESTS)/test_cuda_devices
 TEST_PROGRAMS := $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(HEADER_TESTS:%=$(TESTS)/test_%) \
   $(CUDA_PROGRAMS) $(TESTS)/test_memcpy_cuda $(TESTS)/test_device $(MOVED_PROGRAMS)
-# Ubuntu's gcc sets _FORTIFY_SOURCE by itself, and libc then marks what must not be ignored;
-# the sanitizers look themselves, at more.
-TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -U_FORTIFY_SOURCE
+# With _FORTIFY_SOURCE libc marks what must not be ignored; the sanitizers look themselves, at
+# more.
+TEST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -I. -Itests $(FORTIFIED)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all $(UNFORTIFIED)
 
 # What a program built from several sources at once depends on: -MMD would tell only
 # the headers of the last source.
@@ -82,7 +82,7 @@ KERNEL_SOURCES := $(wildcard kernels/*/*.c)
 SANE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/sane/test_%)
 RACE_FREE_PROGRAMS := $(SANE_TESTS:%=$(TESTS)/races/test_%)
 $(TESTS)/sane/%: SANE := $(SANITIZE)
-$(TESTS)/races/%: SANE := -fsanitize=thread
+$(TESTS)/races/%: SANE := -fsanitize=thread $(UNFORTIFIED)
 
 define SANE_RULES
 $(TESTS)/$(1)/kernels/%.o: kernels/%.c
@@ -116,7 +116,7 @@ $(TESTS)/fast-clang/test_%: test_%.c build/cpu/libkernels.a
 # Programs that crash are built without the sanitizers, which would handle that themselves:
 # as C, as C++ (which can throw), and for a system without /proc.
 ROWS_FIXTURES := $(TESTS)/rows $(TESTS)/rows_cpp $(TESTS)/rows_no_proc
-ROWS_CFLAGS := -O1 -g $(WARNINGS) -I. -MMD -MP
+ROWS_CFLAGS := -O1 -g $(WARNINGS) $(FORTIFIED) -I. -MMD -MP
 $(TESTS)/test_rows $(TESTS)/test_row_files: | $(ROWS_FIXTURES)
 
 $(TESTS)/rows: tests/fixtures/rows.c
@@ -200,7 +200,7 @@ SCALING_CUDA := $(TESTS)/scaling_cuda $(TESTS)/libfake_nccl.so
 
 $(TESTS)/nccl.o $(TESTS)/nccl_load.o: $(TESTS)/%.o: kernels/collective/%.cu
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror -Itests/fake_cuda \
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(FORTIFIED) -Itests/fake_cuda \
 	  -MMD -MP -x c++ -c $< -o $@
 
 $(TESTS)/libfake_nccl.so: tests/fake_nccl/nccl.c tests/fake_cuda/cuda_runtime_api.h
@@ -230,7 +230,7 @@ TOOL_TESTS := $(TESTS)/compare/test_tool $(TESTS)/compare/test_tool_reports
 $(COMPARE_TESTS): $(TESTS)/compare/%: tests/compare/%.c tests/compare/schema_text.c $(COMPARE_LIBRARY) \
   $(TEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) -O2 $(WARNINGS) -o $@ $(filter-out %.h,$^) $(WRAPPED) -lcmocka -lm
+	$(CC) -std=c11 $(CFLAGS) -O2 $(FORTIFIED) $(WARNINGS) -o $@ $(filter-out %.h,$^) $(WRAPPED) -lcmocka -lm
 
 # This one makes allocations fail.
 $(TESTS)/compare/test_starved: WRAPPED := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
@@ -309,14 +309,14 @@ SANITIZED_TESTS = $(TEST_PROGRAMS) $(filter-out $(SIMULATIONS) $(TOOL_TESTS),$(C
 THREADED_TESTS = $(KERNEL_TESTS:%=$(TESTS)/test_%) $(SUITE_TESTS:%=$(TESTS)/test_%) $(TESTS)/test_backend $(CUDA_PROGRAMS)
 .PHONY: sanitized sanitized-threads run-sanitized run-threaded
 SANITIZED = @rm -rf build/$(1) && mkdir -p build/$(1) && cp -R Makefile mk *.h kernels suites compare examples scripts docs baselines README.md tests build/$(1) && \
-  $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' CFLAGS='-O1 -g $(2)' \
+  $(MAKE) --no-print-directory -C build/$(1) BACKEND=cpu GIT=none SANITIZE='$(2)' FORTIFIED=$(UNFORTIFIED) CFLAGS='-O1 -g $(2)' \
   LDFLAGS='$(2)' TEST_CFLAGS='-std=c11 -O1 -g -I. -Itests $(2)' $(3)
 
 sanitized:   ## the test programs, all of it under the address, leak and undefined-behaviour sanitizers
 	$(call SANITIZED,sanitized,$(SANITIZE),run-sanitized)
 
 sanitized-threads:   ## those with threads under the thread sanitizer
-	$(call SANITIZED,threads,-fsanitize=thread,run-threaded)
+	$(call SANITIZED,threads,-fsanitize=thread $(UNFORTIFIED),run-threaded)
 
 run-sanitized: $(TEST_PROGRAMS) $(COMPARE_TESTS) $(COMPARE) $(RACE_PROGRAMS)
 	tests/run.sh $(SANITIZED_TESTS)
