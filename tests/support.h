@@ -91,6 +91,14 @@ static inline void support_write(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+/* What others' parsers check is skipped without them; before anything is allocated, since the
+ * test ends here. */
+static inline void support_skip_without_python(void)
+{
+    if (system("python3 -c pass 2>/dev/null") != 0)
+        skip();
+}
+
 /* ---- running a fixture ---- */
 
 typedef struct outcome {

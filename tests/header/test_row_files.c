@@ -25,12 +25,6 @@ static void expect_same_rows(const char *csv)
     assert_int_equal(system(command), 0);
 }
 
-static void skip_without_python(void)
-{
-    if (system("python3 -c pass 2>/dev/null") != 0)
-        skip();
-}
-
 /* Neither what ends a process nor what runs in several loses, or adds, an object. */
 static void json_has_the_same_rows_whatever_ends(void **state)
 {
@@ -39,7 +33,7 @@ static void json_has_the_same_rows_whatever_ends(void **state)
         {"none", "3", 3 * CASES}, {"segv", "2", 2 * CASES}, {"killed", "2", 2 * CASES}};
     size_t i;
     (void)state;
-    skip_without_python();
+    support_skip_without_python();
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *csv = csv_path();
         outcome result;
@@ -61,7 +55,7 @@ static void json_so_far_is_put_in_place(void **state)
     static const char *const runs[] = {"1", "3"};
     size_t i;
     (void)state;
-    skip_without_python();
+    support_skip_without_python();
     for (i = 0; i < 2; i++) {
         const char *csv = csv_path();
         running started;
@@ -92,7 +86,7 @@ static void json_survives_what_nothing_can_catch(void **state)
     outcome result;
     char command[300];
     (void)state;
-    skip_without_python();
+    support_skip_without_python();
     support_write(json_path(), old_text);
     result = RUN("rows", "--fault", "killed", "--csv", csv, "--json", json_path(), QUICK);
     support_expect_status(&result, 128 + SIGKILL);
@@ -107,9 +101,10 @@ static void json_survives_what_nothing_can_catch(void **state)
 static void json_on_standard_output_is_alone(void **state)
 {
     const char *csv = csv_path();
-    outcome result = RUN("rows", "--fault", "segv", "--csv", csv, "--json", "-", QUICK);
+    outcome result;
     (void)state;
-    skip_without_python();
+    support_skip_without_python();
+    result = RUN("rows", "--fault", "segv", "--csv", csv, "--json", "-", QUICK);
     support_expect_status(&result, 1);
     support_expect_text(result.err, " median ");
     support_write(json_path(), result.out);
@@ -176,13 +171,13 @@ static void json_on_a_full_disk_is_told(void **state)
     support_write(support_path("copy.csv"), rows);
     expect_rows(support_path("copy.csv"), CASES, NULL);
     support_expect_text(result.err, "the rows before are in ");
-    skip_without_python();
+    support_free_outcome(&result);
+    support_skip_without_python();
     snprintf(command, sizeof command,
              "cat '%s'.*.json.tmp | "
              "python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)) != 1)'",
              json_path());
     assert_int_equal(system(command), 0); /* whole lines only, and an array again */
-    support_free_outcome(&result);
 }
 
 static void a_closed_output_is_told(void **state)
