@@ -318,18 +318,27 @@ static inline void support_expect_failed(const csv_table *table, const char *nam
 #ifdef GPUBENCH_H
 #include <math.h>
 
+#ifdef GPUBENCH_IMPLEMENTATION
+#include "small_sweep.h"
+#endif
+
 enum { MOST_ARGUMENTS = 24 };
 
 static inline gpubench *open_bench(const char *const *options)
 {
     static char *argv[MOST_ARGUMENTS]; /* the handle keeps it */
     int argc = 2;
+    gpubench *bench;
     argv[0] = (char *)(uintptr_t)"test";
     argv[1] = (char *)(uintptr_t)"--quiet";
     for (; *options; options++)
         argv[argc++] = (char *)(uintptr_t)*options;
     argv[argc] = NULL;
-    return gpubench_open("test", argc, argv);
+    bench = gpubench_open("test", argc, argv);
+#ifdef GPUBENCH_IMPLEMENTATION
+    small_sweep(bench);
+#endif
+    return bench;
 }
 
 #define OPEN(...) open_bench((const char *const[]){__VA_ARGS__, NULL})

@@ -6,7 +6,7 @@
 #include "gpubench.h"
 #include "support.h"
 
-/* What is measured cold waits some 5 ms for a sweep of the caches: a few samples fit. */
+/* A few samples fit, of which each waits for a small sweep. */
 #define QUICK "--max-time", "0.1", "--min-samples", "6", "--warmup", "1"
 
 enum { DIARY_BYTES = 1 << 20 };

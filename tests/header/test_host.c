@@ -465,6 +465,32 @@ static void the_sweep_reads_and_the_dirty_one_writes(void **state)
     }
 }
 
+/* The machine's own caches: tests else sweep little. */
+static void a_sample_sweeps_what_the_machine_shows(void **state)
+{
+    gpubench *bench = OPEN(FEW);
+    worker w = {.ns = 10000};
+    gpb_item item = {.one = {.run = work, .context = &w}};
+    gpb_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+    char allowed[2048];
+    size_t bytes;
+    double us;
+    (void)state;
+    measured = bench;
+    bench->backend = &gpb_host_backend;
+    bench->current = &live;
+    assert_int_equal(bench->backend->open(bench), 0);
+    bench->device_open = 1;
+    assert_int_equal(bench->backend->sample(bench, &live, &us), 0);
+    gpb_find_allowed(allowed, sizeof allowed);
+    bytes = gpb_find_sweep_bytes(gpb_find_caches("/sys/devices/system/cpu", allowed).last_bytes,
+                                 gpb_memory_limit(bench->machine.memory_bytes));
+    assert_int_equal(((const gpb_host *)bench->device_state)->sweep_bytes, bytes);
+    assert_int_equal(sweep_of(bench)[bytes - 1], 1);
+    bench->current = NULL;
+    gpubench_close(bench);
+}
+
 /* ---- how much is swept, and by whom ---- */
 
 /* As Linux shows a processor's cache: level, type, size, and who shares it. */
@@ -753,6 +779,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(much_memory_asks_for_large_pages),
         cmocka_unit_test(the_caches_of_the_allowed_processors_count),
         cmocka_unit_test(the_sweep_is_twice_the_last_caches),
+        cmocka_unit_test_teardown(a_sample_sweeps_what_the_machine_shows, use_real_clock),
         cmocka_unit_test(lists_of_processors_are_read),
         cmocka_unit_test(the_shares_are_the_whole_and_no_byte_is_twos),
         cmocka_unit_test_teardown(a_program_s_own_threads_sweep, use_real_clock),

@@ -4,15 +4,18 @@
 #define SUITE_TEST_H
 
 #include "../kernels/kernel_test.h"
+#include "../small_sweep.h"
 
 static inline suite open_quick_suite(void)
 {
     static char name[] = "test", device[] = "--device", cpu[] = "cpu", quiet[] = "--quiet",
                 samples[] = "--max-samples", warmup[] = "--warmup", few[] = "1", mode[] = "--mode",
-                cold[] = "cold", most[] = "--max-time", seconds[] = "0.01";
+                cold[] = "cold", most[] = "--max-time", seconds[] = "60";
     static char *arguments[] = {name, device, cpu, quiet, samples, few, warmup, few,
                                 mode, cold, most, seconds};
-    return suite_open("test", "none", sizeof arguments / sizeof *arguments, arguments);
+    suite s = suite_open("test", "none", sizeof arguments / sizeof *arguments, arguments);
+    small_sweep(s.bench);
+    return s;
 }
 
 /* Measures what is queued, one case, and closes the suite. */
