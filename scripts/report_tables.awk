@@ -44,20 +44,47 @@ function cell(table, shape, variant,    us) {
     return "<td data-label=\"" html(variant) "\">" us "</td>"
 }
 
-function print_table(table,    part, v, s) {
+# The variants that a shape was measured with.
+function set_of(table, shape,    v, set) {
+    for (v = 1; v <= variant_count[table]; v++)
+        if ((table, shape, variants[table, v]) in time) set = set "\t" variants[table, v]
+    return set "\t"
+}
+
+# The shapes with one set of variants; with all, if `set` is "".
+function print_shapes(table, set,    part, v, s, text) {
     split(table, part, "\t")
-    sort_variants(table)
     print "<div><table>"
     printf "<caption>%s, %s: microseconds, %s</caption>\n<thead><tr><th scope=\"col\">shape</th>", html(part[2]),
            html(part[3]), (runs[table] > 1 ? "median of " runs[table] " runs" : "one run")
-    for (v = 1; v <= variant_count[table]; v++) printf "<th scope=\"col\">%s</th>", html(variants[table, v])
+    for (v = 1; v <= variant_count[table]; v++)
+        if (set == "" || index(set, "\t" variants[table, v] "\t"))
+            printf "<th scope=\"col\">%s</th>", html(variants[table, v])
     print "</tr></thead><tbody>"
     for (s = 1; s <= shape_count[table]; s++) {
-        printf "<tr><th scope=\"row\">%s</th>", html(shapes[table, s])
-        for (v = 1; v <= variant_count[table]; v++) printf "%s", cell(table, shapes[table, s], variants[table, v])
-        print "</tr>"
+        if (set != "" && set_of(table, shapes[table, s]) != set) continue
+        text = sprintf("<tr><th scope=\"row\">%s</th>", html(shapes[table, s]))
+        for (v = 1; v <= variant_count[table]; v++)
+            if (set == "" || index(set, "\t" variants[table, v] "\t"))
+                text = text cell(table, shapes[table, s], variants[table, v])
+        print text "</tr>"
     }
     print "</tbody></table></div>"
+}
+
+# What would be wider than a page becomes a table for each set of variants, which leaves no
+# cell empty.
+function print_table(table,    s, set, printed) {
+    sort_variants(table)
+    if (variant_count[table] <= 12) {
+        print_shapes(table, "")
+        return
+    }
+    for (s = 1; s <= shape_count[table]; s++) {
+        set = set_of(table, shapes[table, s])
+        if (!(set in printed)) print_shapes(table, set)
+        printed[set] = 1
+    }
 }
 
 function print_pictures(pattern,    command, line) {

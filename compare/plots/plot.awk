@@ -59,10 +59,10 @@ function across(px) { return sprintf("%.5f", px / picture_width) }
 function down(px) { return sprintf("%.5f", 1 - px / picture_height) }
 
 # Text (style: "left", "center" or "right", then more of gnuplot's label options)
-# in one of three sizes: title, text, small.
+# in one of three sizes: title (smaller where it would be wider than a panel), text, small.
 function put(px, py, text, style, size) {
     printf "set label %s at screen %s,%s %s %s noenhanced front\n", quote(text), across(px), down(py),
-           style, size == "title" ? "font 'sans-serif:Bold,13'" : size == "small" ? \
+           style, size == "title" ? "font 'sans-serif:Bold," (length(text) > 44 ? 11 : 13) "'" : size == "small" ? \
            "font 'sans-serif,11' textcolor rgb '" grey "'" : "font 'sans-serif,12'" > script
 }
 

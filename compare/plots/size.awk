@@ -121,11 +121,22 @@ function panel(p, left, top,    n, v, y, rows) {
     lines(n, 2)
     y += plot_height + 34
     put(left + 12, y + 4, "throughput, " rate_name, "left", "text")
-    put(left + (62 + panel_width - 18) / 2, y + 18 + plot_height + 36, size_caption(p), "center", "text")
+    put_caption(left + panel_width / 2, y + 18 + plot_height + 36, size_caption(p))
     frame(left + 62, y + 18, left + panel_width - 18, y + 18 + plot_height)
     size_axis(p, n, 1)
     axis("y", rate_low, rate_high, "plain", 1)
     lines(n, 5)
+}
+
+# In two lines where it is wider than a panel.
+function put_caption(px, py, text,    at) {
+    for (at = 56; length(text) > 56 && at > 1 && substr(text, at, 1) != " "; at--) continue
+    if (length(text) <= 56 || at == 1) {
+        put(px, py, text, "center", "text")
+        return
+    }
+    put(px, py, substr(text, 1, at - 1), "center", "small")
+    put(px, py + 14, substr(text, at + 1), "center", "small")
 }
 
 function size_caption(p) {
@@ -138,6 +149,6 @@ END {
     if (!panels) { print "no case with bytes or operations" > "/dev/stderr"; exit 2 }
     sort(variants, variant_count)
     for (p = 1; p <= panels; p++) legend_rows = max(legend_rows, lay_legend(names, names_of(p), panel_width - 24))
-    draw_panels(panels, panel_width, 70 + 18 * legend_rows + 2 * (plot_height + 34) + 30, \
+    draw_panels(panels, panel_width, 70 + 18 * legend_rows + 2 * (plot_height + 34) + 44, \
                 "time and throughput over size, " device)
 }

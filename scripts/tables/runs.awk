@@ -1,20 +1,31 @@
 # runs.awk - with csv.awk: the baseline CSVs of a device and those of its torch/ folder as
-# one markdown table: how many runs, campaigns and cards each suite's rows come from, and
-# how many of the runs a case has. Only rows that are ok.
+# one markdown table: how many runs, campaigns and cards each suite's rows come from, how many
+# of the runs a case has, and the revisions of the code. Only rows that are ok. Of a campaign
+# are also the cases that `make compare` found doubtful in it and gave a name of their own.
 
 value("status") == "ok" {
     source = value("suite") (value("variant") ~ /^torch-/ ? " by PyTorch" : FILENAME ~ /(^|\/)torch\// ? " beside PyTorch" : "")
     if (!(source in known)) { known[source] = 1; sources[++source_count] = source }
-    count_once(run_count, source, "run " value("run") " of " value("campaign"))
-    count_once(campaign_count, source, "campaign " value("campaign"))
+    campaign = value("campaign")
+    sub(/-doubtful$/, "", campaign)
+    count_once(run_count, source, "run " value("run") " of " campaign)
+    count_once(campaign_count, source, "campaign " campaign)
     count_once(card_count, source, "card " value("uuid"))
+    if (count_once(revision_count, source, "revision " value("git")))
+        revisions[source] = revisions[source] (revisions[source] == "" ? "" : ", ") value("git")
     case_runs[source, joined("case variant dtype params mode")]++
 }
 
 function count_once(counts, source, what) {
-    if ((source, what) in seen) return
+    if ((source, what) in seen) return 0
     seen[source, what] = 1
     counts[source]++
+    return 1
+}
+
+# By name, unless they are many.
+function revisions_of(source) {
+    return revision_count[source] <= 4 ? revisions[source] : revision_count[source] " of them"
 }
 
 # The least and the most runs that a case of the source has.
@@ -30,9 +41,9 @@ function range_of(source,    id, part, least, most) {
 
 END {
     if (failed) exit 2
-    print "| baseline | runs | of a case | campaigns | cards |"
-    print "|---|---:|---:|---:|---:|"
+    print "| baseline | runs | of a case | campaigns | cards | revisions |"
+    print "|---|---:|---:|---:|---:|---|"
     for (i = 1; i <= source_count; i++)
-        printf "| %s | %d | %s | %d | %d |\n", sources[i], run_count[sources[i]], range_of(sources[i]),
-               campaign_count[sources[i]], card_count[sources[i]]
+        printf "| %s | %d | %s | %d | %d | %s |\n", sources[i], run_count[sources[i]], range_of(sources[i]),
+               campaign_count[sources[i]], card_count[sources[i]], revisions_of(sources[i])
 }

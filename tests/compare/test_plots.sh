@@ -225,7 +225,18 @@ check $? "plots: a broken file is named, and the others are drawn"
 # A page as a browser lays it out: nothing stands out of its box or of the page.
 mkdir "$work/wide"
 cp $baseline/attention.csv $baseline/block.csv $baseline/memcpy.csv "$work/current/loss.csv" "$work/wide/"
+# Fourteen habits, each with two variants of its own and a shape as long as a training step's.
+awk 'BEGIN {
+    print "schema,suite,case,variant,backend,dtype,params,mode,campaign,run,status,flags,median_us,bytes,flops,device,git,timestamp"
+    for (i = 1; i <= 28; i++)
+        printf "1,habits,toy.habit,variant_%02d,cuda,bf16,habit=accumulation%d steps=1 size=given b=16 t=128 d=768 h=12 ff=3072 l=12 v=10000 tied=0,cold,c,1,ok,,%d,8,8000,\"NVIDIA H100 80GB HBM3\",rev,2026-01-01T00:00:00Z\n",
+               i, (i + 1) / 2, 100 + i
+}' >"$work/wide/habits.csv"
 scripts/report.sh "$page" "$work/wide" $baseline >"$log" 2>&1
+[ "$(grep -o '<caption>bf16, cold: microseconds, one run</caption>' "$page" | wc -l)" -eq 14 ] &&
+    [ "$(grep -c '^<tr><th scope="row">habit=.*<b>[0-9]*\.0</b>' "$page")" -eq 14 ] &&
+    ! grep '^<tr><th scope="row">habit=' "$page" | grep -q 'â'
+check $? "report: a table of many variants is one for each set of them, without empty cells"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 fits() { # fits WIDTH
     sed "s|WIDTH|$1|" tests/fixtures/page_fits.html >"$work/frame.html"
