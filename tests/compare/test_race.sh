@@ -464,7 +464,7 @@ TMPDIR=$work/there-is-none race ./old ./new
 check $? "a TMPDIR that is not there"
 
 if [ -n "$real" ]; then
-    race "$real" "$real" --margin 90 -- --max-time 0.02 --min-samples 5
+    race "$real" "$real" --margin 90 -- --mode hot --max-time 0.02 --min-samples 5
     [ $status -ne 2 ] && says '^1 case: '
     check $? "a program built on gpubench.h"
 fi

@@ -39,7 +39,7 @@ check $? "nothing to compare: status 2"
 # Of 2 x 5 tokens and their targets: 2 * 10 * 4 bytes, and a gradient of 4 bytes a row; with
 # twice as many, twice that. AdamW has two moments of each f32 parameter.
 shape='d=24 h=3 ff=32 l=2 v=17 tied=1'
-"$model" --device cpu --filter '^model\.step (unfused|recompute) f32' --quiet --max-time 0.01 --memory-csv "$work/model.csv" \
+"$model" --device cpu --filter '^model\.step (unfused|recompute) f32' --mode hot --quiet --max-time 0.01 --memory-csv "$work/model.csv" \
     --shape "b=2 t=5 $shape; b=4 t=5 $shape; b=2 t=10 $shape" >"$log" 2>&1 && changes "$work/model.csv" &&
     [ "$(grep -c 'batch x2: model' "$log")" -eq 2 ] && [ "$(grep -c 'context x2: model' "$log")" -eq 2 ]
 check $? "a model's doubled batch and context take what was computed"
