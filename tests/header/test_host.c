@@ -465,26 +465,33 @@ static void the_sweep_reads_and_the_dirty_one_writes(void **state)
     }
 }
 
-/* The machine's own caches: tests else sweep little. */
+/* The machine's own caches, of as little memory as sweeps fast: tests else sweep 1 MiB. */
 static void a_sample_sweeps_what_the_machine_shows(void **state)
 {
     gpubench *bench = OPEN(FEW);
     worker w = {.ns = 10000};
     gpb_item item = {.one = {.run = work, .context = &w}};
     gpb_live live = {.item = &item, .mode = GPUBENCH_COLD, .batch = 1};
+    gpb_host shown = {0};
+    gpb_caches caches;
     char allowed[2048];
     size_t bytes;
     double us;
     (void)state;
     measured = bench;
+    gpb_find_allowed(allowed, sizeof allowed);
+    caches = gpb_find_caches("/sys/devices/system/cpu", allowed);
+    gpb_size_sweep(&shown, (uint64_t)1 << 60);
+    assert_int_equal(shown.nearer_bytes, caches.nearer_bytes);
+    assert_int_equal(shown.sweep_bytes,
+                     gpb_find_sweep_bytes(caches.last_bytes, gpb_memory_limit((uint64_t)1 << 60)));
     bench->backend = &gpb_host_backend;
     bench->current = &live;
     assert_int_equal(bench->backend->open(bench), 0);
     bench->device_open = 1;
+    bench->machine.memory_bytes = 64 << 20;
     assert_int_equal(bench->backend->sample(bench, &live, &us), 0);
-    gpb_find_allowed(allowed, sizeof allowed);
-    bytes = gpb_find_sweep_bytes(gpb_find_caches("/sys/devices/system/cpu", allowed).last_bytes,
-                                 gpb_memory_limit(bench->machine.memory_bytes));
+    bytes = gpb_find_sweep_bytes(caches.last_bytes, 64 << 20);
     assert_int_equal(((const gpb_host *)bench->device_state)->sweep_bytes, bytes);
     assert_int_equal(sweep_of(bench)[bytes - 1], 1);
     bench->current = NULL;
