@@ -233,7 +233,7 @@ cd "$work" || exit 2
 # ---- the system's clock ----
 
 if ${CC:-cc} -shared -fPIC -o back.so "$root/tests/faults/back.c" -ldl 2> "$log"; then
-    few='--quiet --max-time 0.02 --max-samples 20 --warmup 1 --filter ^layernorm.forward.n --dtype f32'
+    few='--mode hot --quiet --max-time 0.02 --max-samples 20 --warmup 1 --filter ^layernorm.forward.n --dtype f32'
     LD_PRELOAD="$work/back.so" "$suite" $few --runs 2 --csv back.csv > "$log" 2>&1 &&
         "$compare" --check back.csv >> "$log" 2>&1 &&
         sh -c "cd '$root' && sh scripts/csv.sh values name=status '$work/back.csv'" | grep -qx ok &&

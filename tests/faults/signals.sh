@@ -20,10 +20,10 @@ root=$PWD
 
 # What the kinds measure: little, for long enough to be met at any stage.
 quick='--quiet --max-time 0.02 --max-samples 20 --warmup 1'
-small='--quiet --max-time 0.01 --max-samples 30 --warmup 1'
+small='--mode hot --quiet --max-time 0.01 --max-samples 30 --warmup 1'
 few="$small --dtype f32 --filter ^layernorm[.]forward.[ns]"
 # For what would go on where nobody ends it.
-long='--quiet --max-time 0.6 --min-samples 30 --precision 0.0001'
+long='--mode hot --quiet --max-time 0.6 --min-samples 30 --precision 0.0001'
 # Whatever a busy host does to the times, the fewest pairs are enough.
 at_once='--margin 500'
 ended=$work/ended # how, as interrupt says it

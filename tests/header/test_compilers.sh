@@ -38,7 +38,7 @@ header() {
     fi
     case $1 in *++) language="-x c++" ;; *) language="-x c" ;; esac
     { "$@" $warnings -I. $language examples/first.c -o "$work/first" &&
-        { [ -n "$foreign" ] || "$work/first" --quiet --max-time 0.01 --max-samples 3; }; } \
+        { [ -n "$foreign" ] || "$work/first" --mode hot --quiet --max-time 0.01 --max-samples 3; }; } \
         >"$log" 2>&1
     check $? "$name"
 }

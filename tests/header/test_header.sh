@@ -162,7 +162,7 @@ done
 
 compiler() { command -v "$1" >/dev/null 2>&1; }
 
-run_program() { "$work/program" --quiet --max-time 0.01 --max-samples 3; }
+run_program() { "$work/program" --mode hot --quiet --max-time 0.01 --max-samples 3; }
 
 # What links must run as well. links NAME COMPILER ARGUMENTS...
 links() {
@@ -411,7 +411,7 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     cp "$root/tests/fixtures/layer.cpp" "$work/layer.cu"
     try "nvcc: cases of lambdas and of objects" \
         sh -c "'$nvcc' -std=c++11 $strict $work/layer.cu -o $work/program -ldl -lpthread &&
-               $work/program --device cpu --quiet --max-time 0.01 --max-samples 3"
+               $work/program --device cpu --mode hot --quiet --max-time 0.01 --max-samples 3"
     try "nvcc: two files" "$nvcc" $strict "$work/one.cu" "$work/two.cu" \
         -o "$work/program" -ldl -lpthread
     "$nvcc" -I"$include" -c "$work/one.cu" -o "$work/one.o"
@@ -422,7 +422,7 @@ if [ -n "$nvcc" ] && [ -n "$toolkit" ]; then
     try "nvcc and gcc: implementation in .cu, used from C that knows no CUDA" \
         sh -c "gcc -std=c99 -I$include -c $work/two.c -o $work/two.o &&
                '$nvcc' $work/one.o $work/two.o -o $work/program -ldl -lpthread &&
-               $work/program --device cpu --quiet --max-time 0.01 --max-samples 3"
+               $work/program --device cpu --mode hot --quiet --max-time 0.01 --max-samples 3"
 else
     check 0 "nvcc" "no nvcc here"
 fi

@@ -14,7 +14,7 @@ version=$(sed -n 's/^#define GPUBENCH_VERSION "\(.*\)"/\1/p' gpubench.h)
 
 explain() { tail -n 20 "$log"; }
 run_make() { make BACKEND=cpu "$@" >"$log" 2>&1; }
-run_program() { "$@" --quiet --max-time 0.01 --max-samples 3 >>"$log" 2>&1; }
+run_program() { "$@" --mode hot --quiet --max-time 0.01 --max-samples 3 >>"$log" 2>&1; }
 files() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); }
 
 installed='./bin/gpubench-compare ./include/gpubench.h ./include/gpubench_trace.h '
