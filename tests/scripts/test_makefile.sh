@@ -2,7 +2,7 @@
 # test_makefile.sh - which backend and which code the Makefile chooses, with
 # tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
 set -u
-unset MAKEFLAGS MAKEOVERRIDES BACKEND # of a make that runs this
+unset MAKEFLAGS MAKEOVERRIDES BACKEND ARCH NVCC CUDA_HOME LDFLAGS # of a make that runs this, or a user's
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 
