@@ -6,6 +6,9 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+# awk and sort follow the user's locale, which may want a comma for the point and order names
+# in another way; so every script says this too.
+export LC_ALL := C
 
 SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer scaling
 # Those without a CUDA variant: there a program without a case to measure would fail.
@@ -53,10 +56,8 @@ NVCC ?= $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) \
 NVCC_FOUND := $(shell command -v $(NVCC) 2>/dev/null)
 TOOLKIT := $(if $(NVCC_FOUND),$(patsubst %/bin/nvcc,%,$(shell realpath $(NVCC_FOUND))))
 
-# Compute capabilities of the GPUs that are here, without dots: only lines that
-# are nothing but a number count, whatever else the query tool prints.
-GPUS := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
-          | sed -n 's/^ *\([0-9][0-9]*\)\.\([0-9]\) *$$/\1\2/p'))
+# Compute capabilities of the GPUs that are here, without dots.
+GPUS := $(sort $(shell sh scripts/gpus.sh))
 
 ifeq ($(BACKEND),auto)
   override BACKEND := $(if $(and $(NVCC_FOUND),$(GPUS)),cuda,cpu)
@@ -364,7 +365,7 @@ PACKAGES := libcmocka-dev g++ gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones, and what
 # makes a file system with quotas. gcc-multilib would exclude the compilers for other processors,
 # so i686 is one.
-deps-ci: PACKAGES += btrfs-progs clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+deps-ci: PACKAGES += btrfs-progs locales clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 deps-ci: deps   ## what deps does, and every compiler and tool that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)

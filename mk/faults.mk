@@ -126,10 +126,10 @@ $(FAULTS)/interrupt: tests/faults/interrupt.c
 # does not know what they need.
 FAULT_PLANS := cuda host compare
 FAULT_NEEDS = $(FAULTS)/faults $(FAULT_PROGRAMS) $(COMPARE) $(SIGNAL_NEEDS)
-SIGNAL_NEEDS = $(FAULTS)/host_program $(FAULTS)/interrupt $(COMPARE) $(BUILD)/norm $(TESTS)/first
-SIGNALLED = tests/faults/signals.sh $(FAULTS) $(COMPARE) $(BUILD)/norm $(TESTS)/first
-HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE) $(BUILD)/norm
-PLACES = tests/faults/hostile_places.sh $(FAULTS)/host_program $(COMPARE) $(BUILD)/norm
+SIGNAL_NEEDS = $(FAULTS)/host_program $(FAULTS)/interrupt $(COMPARE) build/cpu/norm $(TESTS)/first
+SIGNALLED = tests/faults/signals.sh $(FAULTS) $(COMPARE) build/cpu/norm $(TESTS)/first
+HOSTILE = tests/faults/hostile.sh $(FAULTS)/host_program $(COMPARE) build/cpu/norm
+PLACES = tests/faults/hostile_places.sh $(FAULTS)/host_program $(COMPARE) build/cpu/norm
 FAULT_TESTS = $(FAULT_PLANS:%="$(FAULTS)/faults % $(CURDIR)/$(FAULTS)") "$(SIGNALLED)" "$(HOSTILE)" "$(PLACES)" \
   tests/scripts/test_reliability.sh
 test-programs: $(FAULT_NEEDS)

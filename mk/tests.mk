@@ -55,7 +55,7 @@ $(MOVED_PROGRAMS): $(TESTS)/test_moved_rows_%: tests/suites/test_moved_rows.c $(
 
 # The tests take the CPU's kernels and programs also when the backend is CUDA: all from one
 # make, since two at a time would write the same objects.
-CPU_HALF := build/cpu/libkernels.a build/cpu/collective build/cpu/scaling
+CPU_HALF := build/cpu/libkernels.a build/cpu/norm build/cpu/collective build/cpu/scaling
 ifneq ($(BACKEND),cpu)
 .PHONY: cpu-half
 cpu-half:
@@ -289,7 +289,7 @@ UNTIMED_TESTS = tests/header/test_compilers.sh tests/header/test_header.sh $(FAU
   "tests/scripts/test_injection.sh $(COMPARE)" "tests/scripts/test_bounded.sh $(COMPARE)" \
   $(if $(shell command -v python3),tests/compare/test_pytorch.py) \
   $(patsubst %,tests/scripts/test_%.sh,readme timeline kernel_sums makefile reader sizes install \
-    peers peers_model peers_cpu host_peers compare) \
+    peers peers_model peers_cpu host_peers compare) "tests/scripts/test_locale.sh $(COMPARE)" \
   tests/kernels/test_blas.sh tests/kernels/test_dtypes.sh tests/gpu/truth_test.sh tests/gpu/ncu_agree_test.sh $(FUZZ_TESTS) $(LOAD_TESTS)
 
 test: compile-tests   ## the tests that need no GPU

@@ -12,6 +12,7 @@
 # and it is named. Exit status: 0 every node ended well, 1 a node failed or a case did,
 # 2 no row, or bad usage. What nodes said stays in build/fleet/SUITE/.
 set -u
+export LC_ALL=C
 here=$(dirname "$0")
 . "$here/followed.sh"
 program=$1 suite=$2
@@ -31,7 +32,7 @@ refuse() {
 }
 
 # What a node said, as text: escapes and a CI's commands are none here.
-plainly() { LC_ALL=C tr -c '\040-\176\n' '?' | sed 's/^[[:space:]]*/    /; s/^    ::/    ?:/; s/##\[/#?[/g'; }
+plainly() { tr -c '\040-\176\n' '?' | sed 's/^[[:space:]]*/    /; s/^    ::/    ?:/; s/##\[/#?[/g'; }
 
 quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 

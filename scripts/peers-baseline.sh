@@ -4,6 +4,7 @@
 # llm.c's to llmc/model.csv, so that ratios are of one sitting. Refuses a working tree with
 # changes, and all of the files if one cannot be appended.
 set -eu
+export LC_ALL=C
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"

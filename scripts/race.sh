@@ -17,6 +17,7 @@
 #       exec sh scripts/race.sh "$program" "$suite" --only "$keys" -- "$@"
 #   fi    # else there is nothing to race against, which race.sh has said
 set -eu
+export LC_ALL=C
 . "${0%/*}/orderly.sh" # without dirname: PATH may lack everything
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2

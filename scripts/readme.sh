@@ -5,6 +5,7 @@
 # llmc/, are used where they are there. COMPARE: the tool that sets runs of the same code against
 # each other.
 set -eu
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 # The names of device folders and suites have no blanks: device-folder.sh.
@@ -32,7 +33,7 @@ mode_of() { # mode_of FILE: cold, or hot where no row is
 }
 
 parts_of() { # parts_of FILE: through the lines that the plots are made from
-    awk -f compare/csv.awk -f compare/numbers.awk -f compare/plots/points.awk "$1" | LC_ALL=C sort | cut -f 2- |
+    awk -f compare/csv.awk -f compare/numbers.awk -f compare/plots/points.awk "$1" | sort | cut -f 2- |
         awk -f compare/numbers.awk -f compare/plots/parts.awk -f scripts/tables/parts.awk
 }
 

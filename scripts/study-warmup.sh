@@ -8,6 +8,7 @@
 # Exit status: 2 if a process failed; what was measured stays and has its table, also when a
 # signal ends the study.
 set -u
+export LC_ALL=C
 [ $# -ge 2 ] || { echo "usage: study-warmup.sh PROGRAM FOLDER [ARGUMENT...]" >&2; exit 2; }
 program=$1 folder=$2
 shift 2

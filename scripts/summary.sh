@@ -2,6 +2,7 @@
 # summary.sh SUITE... - one line over what compare.sh found in these suites; those without a
 # summary it could not judge.
 set -eu
+export LC_ALL=C
 suites=$*
 unjudged=
 set --

@@ -5,6 +5,13 @@
 # A program that crashes, prints no plan, or fewer results than its plan, is one failure.
 # What takes times is run alone, one after the other; what comes behind -- takes none, and as
 # many as there are processors run at once.
+export LC_ALL=C
+# What a user has set for the programs and scripts, for NCCL, or where Slurm runs this, is not the
+# tests': they set their own.
+for name in RACE_SECONDS COMPARE DESTDIR PREFIX FORCE HOSTS LABELS DIR GPUBENCH_NCCL GPUBENCH_SIMD \
+    $(env | sed -nE 's/^((NCCL|SLURM|PEERS)[A-Z0-9]*_[A-Za-z0-9_]*)=.*/\1/p'); do
+    unset "$name"
+done
 work=${RUN_WORK:-}
 
 # one COMMAND: prints what became of it, and adds its counts to $work/counts.

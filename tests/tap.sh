@@ -2,6 +2,7 @@
 # tap.sh - how the shell tests report, in TAP lines. They read it with `.` and then have
 # a folder of their own, $work, which goes when they end, with a file $log in it.
 
+export LC_ALL=C
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM

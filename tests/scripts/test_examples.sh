@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
-gpu=$(nvidia-smi -L 2>/dev/null | grep '^GPU')
+gpu=$(scripts/gpus.sh)
 strict="-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 
 lists() { "$work/program" --list >"$work/list" 2>"$log" && [ -s "$work/list" ]; }

@@ -2,7 +2,7 @@
 # test_makefile.sh - which backend and which code the Makefile chooses, with
 # tools in the place of nvidia-smi and nvcc. Nothing is built. As TAP lines.
 set -u
-unset MAKEFLAGS MAKEOVERRIDES BACKEND ARCH NVCC CUDA_HOME LDFLAGS # of a make that runs this, or a user's
+unset MAKEFLAGS MAKEOVERRIDES BACKEND ARCH NVCC CUDA_HOME LDFLAGS CUDA_VISIBLE_DEVICES # of a make that runs this, or a user's
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tap.sh
 
@@ -49,6 +49,18 @@ smi 9
 plan
 ! grep -q "^$work/nvcc -std" "$work/plan"
 check $? "no GPU: auto builds for the CPU"
+smi 0 9.0
+for hidden in '' -1 none; do
+    (export CUDA_VISIBLE_DEVICES="$hidden" && plan)
+    ! grep -q "^$work/nvcc -std" "$work/plan"
+    check $? "CUDA_VISIBLE_DEVICES='$hidden' hides the GPU: auto builds for the CPU"
+done
+for seen in 0 1,0 GPU-0e9689 MIG-3f; do
+    (export CUDA_VISIBLE_DEVICES="$seen" && plan)
+    grep -q "^$work/nvcc -std" "$work/plan"
+    check $? "CUDA_VISIBLE_DEVICES=$seen shows one: auto builds for it"
+done
+smi 9
 plan BACKEND=cuda LDFLAGS='-Wl,-z,now -L/x' build/cuda/norm
 grep -q -e "-Xcompiler '-Wl.,-z.,now' -Xcompiler '-L/x' -o build/cuda/norm" "$work/plan"
 check $? "LDFLAGS reach the linker through nvcc, commas escaped"
