@@ -365,7 +365,7 @@ PACKAGES := libcmocka-dev g++ gnuplot-nox patch openmpi-bin libopenmpi-dev
 # These are the compilers of tests/header/test_compilers.sh, which skips missing ones, and what
 # makes a file system with quotas. gcc-multilib would exclude the compilers for other processors,
 # so i686 is one.
-deps-ci: PACKAGES += btrfs-progs locales clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
+deps-ci: PACKAGES += btrfs-progs locales original-awk clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross \
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 deps-ci: deps   ## what deps does, and every compiler and tool that the tests can use
 deps:   ## install what tests and plots need (apt; sudo if not root)

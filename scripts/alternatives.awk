@@ -2,7 +2,7 @@
 # and nothing else: what the programs' --filter goes by.
 
 {
-    gsub(/[.+*?()\[\]{}|^$\\]/, "\\\\&")
+    gsub(/[].+*?(){}|^$\\[]/, "\\\\&")
     printf "%s^%s$", separator, $0
     separator = "|"
 }

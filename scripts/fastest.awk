@@ -38,6 +38,6 @@ END {
     find_fastest()
     for (i = 1; i <= case_count; i++) {
         variant = best[cases[i], shapes[i]]
-        print cases[i], variant == "" ? "*" : variant, shapes[i]
+        print cases[i], (variant == "" ? "*" : variant), shapes[i]
     }
 }

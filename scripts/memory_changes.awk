@@ -57,7 +57,7 @@ function judge(target,    names, n, i, c, t, sum, apart) {
         printf "  %-22s %14.0f %14.0f%s\n", names[i], c, t, apart ? "  apart" : ""
     }
     printf "  %-22s %14.0f %14.0f%s\n", "all", sum, whole[target],
-           driver[target] != "" ? sprintf("  (setup took %.0f)", driver[target]) : ""
+           (driver[target] != "" ? sprintf("  (setup took %.0f)", driver[target]) : "")
 }
 
 END {

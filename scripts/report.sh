@@ -80,8 +80,8 @@ run_tool() {
 }
 
 verdict_tables() { # verdict_tables PART
-    awk -v part="$1" -v needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high
-        smallest_change baseline_runs current_runs' -f "$reader" \
+    needs='case variant dtype params mode verdict baseline current ratio ratio_low ratio_high'
+    awk -v part="$1" -v needs="$needs smallest_change baseline_runs current_runs" -f "$reader" \
         -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_verdicts.awk" "$work/verdicts.csv"
 }
 
@@ -214,8 +214,8 @@ draw_kernels() { # draw_kernels SUITE FOLDER
         break
     done
     printf '<h3>inside the cases</h3>\n<p class="quiet">One more execution of each, watched (--kernels).</p>\n'
-    awk -v pictures="$2" -v needs='case variant dtype params name launches total_us share grid block registers
-        occupancy limit waves busy_us span_us case_us' -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
+    needs='case variant dtype params name launches total_us share grid block registers occupancy limit'
+    awk -v pictures="$2" -v needs="$needs waves busy_us span_us case_us" -f "$reader" -f "$numbers" -f "$scripts/report_html.awk" \
         -f "$scripts/report_kernels.awk" "$csv"
     draw_kernel_roofline "$csv"
 }

@@ -26,7 +26,7 @@ function sitting(    text) {
 END {
     if (failed) exit 2
     printf "<p>%d change%s in the history of %d case%s over the campaigns.</p>\n", n, \
-           n == 1 ? "" : "s", cases, cases == 1 ? "" : "s"
+           (n == 1 ? "" : "s"), cases, (cases == 1 ? "" : "s")
     if (!n) exit
     sort_by(order, n, rank)
     head = "<thead><tr><th scope=\"col\">case</th><th scope=\"col\">cost</th>" \

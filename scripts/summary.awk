@@ -19,5 +19,5 @@ END {
     else printf "compare-%s: ", name
     printf "%d cases in %.1f min: %d slower, %d inconclusive (%.1f %%), %d missing, %d not ok, %d raced%s\n",
            cases, seconds / 60, slower, inconclusive, cases ? 100 * inconclusive / cases : 0, missing, not_ok, raced,
-           unjudged == "" ? "" : "; not judged:" unjudged
+           (unjudged == "" ? "" : "; not judged:" unjudged)
 }

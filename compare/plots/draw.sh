@@ -68,8 +68,8 @@ readable() {
     done
 }
 
-result_columns='schema suite case variant dtype params mode campaign run status flags median_us bytes
-  flops device'
+result_columns='schema suite case variant dtype params mode campaign run status flags median_us'
+result_columns="$result_columns bytes flops device" # in one line, as some awks want it
 
 # points TARGET FILE...: results as the lines of points.awk, in order.
 points() {

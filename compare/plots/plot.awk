@@ -62,8 +62,8 @@ function down(px) { return sprintf("%.5f", 1 - px / picture_height) }
 # in one of three sizes: title (smaller where it would be wider than a panel), text, small.
 function put(px, py, text, style, size) {
     printf "set label %s at screen %s,%s %s %s noenhanced front\n", quote(text), across(px), down(py),
-           style, size == "title" ? "font 'sans-serif:Bold," (length(text) > 44 ? 11 : 13) "'" : size == "small" ? \
-           "font 'sans-serif,11' textcolor rgb '" grey "'" : "font 'sans-serif,12'" > script
+           style, (size == "title" ? "font 'sans-serif:Bold," (length(text) > 44 ? 11 : 13) "'" : size == "small" ? \
+           "font 'sans-serif,11' textcolor rgb '" grey "'" : "font 'sans-serif,12'") > script
 }
 
 # A legend's entry: the mark, then the name.

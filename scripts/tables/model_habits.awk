@@ -54,7 +54,7 @@ function print_variant(id, label, variant, base,    us, low, high, steps, tokens
     tokens = of_params(id, "b") * of_params(id, "t") * steps
     printf "| %s | %s | %s | %.0f | %.0f | %s |\n", label, variant, show(us / steps), \
         tokens / us * 1e6, bytes[id, variant] / 1e6, \
-        variant == base ? "1" : sprintf("%.3f (%.3f to %.3f)", us / median(id " " base), low, high)
+        (variant == base ? "1" : sprintf("%.3f (%.3f to %.3f)", us / median(id " " base), low, high))
 }
 
 # habit, dtype and size of a case.

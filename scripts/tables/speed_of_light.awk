@@ -117,11 +117,11 @@ function print_line(line,    own, own_us, torch, bound, word, unknown) {
     split(line, word, " ")
     printf "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", word[1], word[2],
            substr(line, length(word[1] word[2]) + 3), variant_text(own, own_us),
-           own == "" || bound == "" ? unknown : rate_text(work(line, bound) / own_us, bound),
+           (own == "" || bound == "" ? unknown : rate_text(work(line, bound) / own_us, bound)),
            variant_text(torch, us),
-           own == "" || torch == "" ? unknown : ratio_text(own, torch),
-           bound == "" ? unknown : bound " " rate_text(ceiling[bound], bound),
-           own == "" || bound == "" ? unknown : sprintf("%.0f %%", 100 * work(line, bound) / ceiling[bound] / own_us)
+           (own == "" || torch == "" ? unknown : ratio_text(own, torch)),
+           (bound == "" ? unknown : bound " " rate_text(ceiling[bound], bound)),
+           (own == "" || bound == "" ? unknown : sprintf("%.0f %%", 100 * work(line, bound) / ceiling[bound] / own_us))
 }
 
 END {

@@ -61,10 +61,10 @@ END {
                     for (run = 1; run <= 2; run++) {
                         text = cell(texts[i])
                         printf "2,%s,%s,%s,cuda,f32,%s,cold,%s,%d,ok,%s,%g,%d,%d,2,%s,%s,%s,%s,%s,%s,%s,2026-0%d-01T00:00:00Z\n",
-                            part == 1 ? text : suite, part == 2 ? text : name, part == 3 ? text : "v" i,
-                            part == 4 ? cell(texts[i] " " size) : "n=" size * 1000, cell(texts[1 + campaign % n] campaign), run, part == 4 ? text : "",
+                            (part == 1 ? text : suite), (part == 2 ? text : name), (part == 3 ? text : "v" i),
+                            (part == 4 ? cell(texts[i] " " size) : "n=" size * 1000), cell(texts[1 + campaign % n] campaign), run, (part == 4 ? text : ""),
                             10 * i * (1 + slower) * (1 + (campaign > 2) * 0.2) * (1 + run / 1000), size * 1000, size * 500,
-                            device == "" ? text : cell(device), cell(texts[1 + campaign % n] "u"), text, text, text, text, text, campaign
+                            (device == "" ? text : cell(device)), cell(texts[1 + campaign % n] "u"), text, text, text, text, text, campaign
                     }
 }
 AWK

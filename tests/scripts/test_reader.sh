@@ -27,6 +27,21 @@ refuses() {
     check $? "$name"
 }
 
+# Of the awks that there are, each takes its own part of what is allowed: mawk is Debian's and
+# Ubuntu's, gawk Fedora's and Arch's, original-awk macOS's and the BSDs'.
+for awk in mawk gawk original-awk 'busybox awk'; do
+    if ! $awk 'BEGIN { exit }' 2> /dev/null; then
+        check 0 "$awk reads every script" "no $awk here"
+        continue
+    fi
+    for file in scripts/*.awk scripts/tables/*.awk compare/*.awk compare/plots/*.awk; do
+        # What calls another file's function is complained of too, and is no matter here.
+        $awk -f "$file" < /dev/null 2>&1 | grep -i 'syntax\|illegal\|unexpected\|bad regex' | sed "s|^|$file: |"
+    done > "$log"
+    [ ! -s "$log" ]
+    check $? "$awk reads every script"
+done
+
 set_files() {
     files='' number=0
     for bytes; do
