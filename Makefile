@@ -7,8 +7,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 # awk and sort follow the user's locale, which may want a comma for the point and order names
-# in another way; so every script says this too.
+# in another way, and cd goes where CDPATH says; so every script says this too.
 export LC_ALL := C
+export CDPATH :=
 
 SUITES := attention block ceilings collective embedding ffn loss memcpy model norm optimizer scaling
 # Those without a CUDA variant: there a program without a case to measure would fail.

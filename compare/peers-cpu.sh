@@ -13,7 +13,7 @@
 # what the loader finds, and numpy's own library where PEERS_BLAS=numpy.
 # Exit status: 0; 1 if something was not measured or time ran out; 2 if nothing was measured.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 [ $# -ge 3 ] || { echo 'usage: peers-cpu.sh BUILD FOLDER THREADS...' >&2; exit 2; }
 build=$1 folder=$2
 shift 2

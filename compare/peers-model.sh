@@ -12,7 +12,7 @@
 # PYTHON its Python. Without llm.c's trainer in build/llmc and LLMC_SOURCES it is left out.
 # Exit status: 0; 1 if something was not measured or time ran out; 2 if nothing was measured.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 [ $# -ge 2 ] || { echo 'usage: peers-model.sh BUILD FOLDER [SIZE:CONTEXT:DTYPES]...' >&2; exit 2; }
 build=$1 folder=$2
 shift 2

@@ -6,7 +6,7 @@
 # (REASON="why"), which is kept beside the baseline: a baseline that is refreshed
 # after each small loss would hide their sum.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"

@@ -13,7 +13,7 @@
 # (cases that are missing or no longer verify) fails either way.
 # Exit status: gpubench-compare's.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/options.sh"

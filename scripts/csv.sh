@@ -1,7 +1,7 @@
 #!/bin/sh
 # csv.sh PROGRAM [VARIABLE=VALUE...] FILE... - runs PROGRAM.awk of this folder on the rows
 # of CSV files, which compare/csv.awk reads for it.
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 here=$(dirname "$0")
 program=$1
 shift

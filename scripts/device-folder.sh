@@ -3,7 +3,7 @@
 # result file was measured on: its name in lower case, everything but letters
 # and digits a dash. Status 2 if the file names none, or more than one.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 here=$(dirname "$0")
 names=$(sh "$here/csv.sh" values name=device "$1")
 if [ -z "$names" ] || [ "$(printf '%s\n' "$names" | wc -l)" -ne 1 ]; then

@@ -12,7 +12,7 @@
 # and it is named. Exit status: 0 every node ended well, 1 a node failed or a case did,
 # 2 no row, or bad usage. What nodes said stays in build/fleet/SUITE/.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 here=$(dirname "$0")
 . "$here/followed.sh"
 program=$1 suite=$2

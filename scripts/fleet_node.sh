@@ -3,7 +3,7 @@
 # what: on the host of line NUMBER of FOLDER/hosts, or, as a task of srun, here. Leaves
 # NUMBER.csv, NUMBER.log and NUMBER.status there, and the node's name for messages.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 folder=$1
 number=${2:-$((SLURM_PROCID + 1))}
 seconds=$(cat "$folder/seconds")

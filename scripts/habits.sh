@@ -4,7 +4,7 @@
 # beside the habits' definition, then all. Each is held against the last variant of its
 # group, the better habit, by `gpubench-compare --variants`. COMPARE: that tool.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/ended.sh"
 work=

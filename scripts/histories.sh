@@ -4,7 +4,7 @@
 # baseline of its name. What keeps a file from having a history (one campaign only,
 # another device) goes to standard error.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 compare=${COMPARE:-$(dirname "$0")/../build/gpubench-compare}
 folder=$1 baselines=${2:-}
 for file in "$folder"/*.csv; do

@@ -2,7 +2,7 @@
 # install.sh install|uninstall VERSION  copies what gpubench's users need below
 # $DESTDIR$PREFIX, or removes it. Both may hold blanks. make builds it first.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/ended.sh"
 new= # a file that is not yet whole
 clean_up() { rm -f "$new"; }

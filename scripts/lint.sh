@@ -5,7 +5,7 @@
 # and functions. What a tool is not asked, and why, stands in .clang-tidy, .shellcheckrc and below.
 # Exit status: 0 nothing found, 1 something, 2 a tool that is not here.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/.." || exit 2
 jobs=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
 found=0

@@ -2,7 +2,7 @@
 # manual.sh PROGRAM VERSION  writes the manual page of gpubench-compare from its
 # --help, so that the two say the same.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 help=$("$1" --help)
 printf '%s\n' "$help" | awk -v version="$2" '
     # What roff would take for its own.

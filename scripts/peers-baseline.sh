@@ -4,7 +4,7 @@
 # llm.c's to llmc/model.csv, so that ratios are of one sitting. Refuses a working tree with
 # changes, and all of the files if one cannot be appended.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"

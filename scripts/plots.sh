@@ -6,7 +6,7 @@
 # results is said, and does not keep the rest from being drawn.
 # Exit status: 2 if there is nothing to draw, or if a file is no good.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 scripts=$(dirname "$0")
 plots=$scripts/../compare/plots
 [ $# -ge 3 ] || { echo "usage: plots.sh FOLDER RESULTS SUITE..." >&2; exit 2; }

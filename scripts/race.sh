@@ -17,7 +17,7 @@
 #       exec sh scripts/race.sh "$program" "$suite" --only "$keys" -- "$@"
 #   fi    # else there is nothing to race against, which race.sh has said
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "${0%/*}/orderly.sh" # without dirname: PATH may lack everything
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GIT # of a make that runs this
 program=$1 suite=$2
@@ -51,6 +51,8 @@ clean_up() {
 
 run() { watched "$@" >> "$work/log" 2>&1; }
 
+# A hook of git's, or what else it runs, is told by variables which repository it is in.
+unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_PREFIX
 command -v git > /dev/null || refuse "there is no git here, so no older revision to build"
 top=$(git rev-parse --show-toplevel 2> /dev/null) || top=
 [ -n "$top" ] && [ "$(cd "$top" && pwd -P)" = "$(pwd -P)" ] ||

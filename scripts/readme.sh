@@ -5,7 +5,7 @@
 # llmc/, are used where they are there. COMPARE: the tool that sets runs of the same code against
 # each other.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/.."
 
 # The names of device folders and suites have no blanks: device-folder.sh.

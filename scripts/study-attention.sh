@@ -7,7 +7,7 @@
 # the folder before is in them too. ARGUMENTs go to the program (default: --dtype bf16).
 # Exit status: 2 if a process failed; what was measured stays.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 [ $# -ge 2 ] || { echo "usage: study-attention.sh PROGRAM FOLDER [ARGUMENT...]" >&2; exit 2; }
 program=$1 folder=$2
 shift 2

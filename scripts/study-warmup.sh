@@ -8,7 +8,7 @@
 # Exit status: 2 if a process failed; what was measured stays and has its table, also when a
 # signal ends the study.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 [ $# -ge 2 ] || { echo "usage: study-warmup.sh PROGRAM FOLDER [ARGUMENT...]" >&2; exit 2; }
 program=$1 folder=$2
 shift 2

@@ -2,7 +2,7 @@
 # summary.sh SUITE... - one line over what compare.sh found in these suites; those without a
 # summary it could not judge.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 suites=$*
 unjudged=
 set --

@@ -11,7 +11,7 @@
 # Exit status: 0 all measured, 1 some case failed, 2 (no PyTorch, no GPU, bad usage) records
 # nothing.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/orderly.sh"
 . "$(dirname "$0")/followed.sh"
 . "$(dirname "$0")/record.sh"

@@ -4,7 +4,7 @@
 # AVX (the suites in BUILD). What qemu-user or the compiler is missing for is skipped.
 # Prints TAP.
 
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 build=$1
 cross=${CROSS:-aarch64-linux-gnu-gcc}
 work=$(mktemp -d) || exit 2

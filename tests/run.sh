@@ -5,7 +5,7 @@
 # A program that crashes, prints no plan, or fewer results than its plan, is one failure.
 # What takes times is run alone, one after the other; what comes behind -- takes none, and as
 # many as there are processors run at once.
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 # What a user has set for the programs and scripts, for NCCL, or where Slurm runs this, is not the
 # tests': they set their own.
 for name in RACE_SECONDS COMPARE DESTDIR PREFIX FORCE HOSTS LABELS DIR GPUBENCH_NCCL GPUBENCH_SIMD \

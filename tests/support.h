@@ -352,7 +352,7 @@ static inline double value_of(const gpubench *bench, size_t row, const char *col
     return value;
 }
 
-static inline void expect_double(const gpubench *bench, size_t row, const char *column,
+static inline void expect_number(const gpubench *bench, size_t row, const char *column,
                                  double wanted)
 {
     double value = value_of(bench, row, column);

@@ -2,7 +2,10 @@
 # tap.sh - how the shell tests report, in TAP lines. They read it with `.` and then have
 # a folder of their own, $work, which goes when they end, with a file $log in it.
 
-export LC_ALL=C
+export LC_ALL=C CDPATH=
+# A hook of git's, or what else it runs, is told by variables which repository it is in;
+# the tests have their own.
+unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_PREFIX
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM

@@ -2,7 +2,7 @@
 # draw.sh - what the plot scripts share; they read it with `.` and have set
 # `plots` (this folder) and `usage` before.
 
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 reader=$plots/../csv.awk
 numbers=$plots/../numbers.awk
 . "$plots/../../scripts/ended.sh"

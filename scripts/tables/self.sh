@@ -3,7 +3,7 @@
 # of each baseline: how often runs of the same code raised an alarm against each
 # other. COMPARE: the tool.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 echo '| baseline | runs | splits | with an alarm | verdicts in them | SLOWER | campaigns against the others | with an alarm |'
 echo '|---|---:|---:|---:|---:|---:|---:|---:|'
 left=

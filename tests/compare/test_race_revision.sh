@@ -78,6 +78,9 @@ touch -d 2001-01-01 "build/race/$first/tree/toy" "build/race/$first/tree/build/c
 race --rev "$(git rev-parse --short HEAD^)"
 [ $status -eq 1 ] && [ "$(find "build/race/$first/tree/build/cpu/toy" -newermt 2001-06-01)" = '' ]
 check $? "a short hash of the same revision: what is built is used again"
+(export GIT_DIR="$work/elsewhere/.git" GIT_INDEX_FILE=none && sh scripts/race.sh build/cpu/toy toy --rev one) > "$log" 2>&1
+[ $? -eq 1 ] && says '1 slower, 2 same'
+check $? "a hook's variables, which name another repository, are not followed"
 for rev in HEAD 'HEAD^{/second}' trunk; do
     race --rev "$rev"
     [ $status -eq 0 ] && says '3 same'

@@ -10,7 +10,7 @@
 # rows that are done staying (500), RESULTS is where the CSV files stay.
 # Exit status 0 if every row is ok, oom or unsupported and the sanitizer found nothing.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 build=$1
 shift
 seconds=${MODEL_TIME:-0.3}

@@ -8,7 +8,7 @@
 # OUR_RUNS (3) and NCU_RUNS (3) change the numbers of processes, NCU the profiler.
 # Exit status: 0 all agree; 1 some do not; 2 no GPU, no ncu, or ncu may not read the counters.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/ncu.sh"
 
 run=1

@@ -20,7 +20,7 @@
 #
 # Exit status: 0 found, 1 not so, 2 could not measure.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 compare=${COMPARE:-build/gpubench-compare}
 usage="usage: planted.sh [-b BASELINE.csv] HEALTHY PATCHED [ARGUMENTS...]"
 baseline=

@@ -11,7 +11,7 @@
 # Exit status: 0 all but two kernels agree and none is off by more than 3 % and 0.5
 # us; 1 not so; 2 no GPU, no ncu, or ncu may not read the counters.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 . "$(dirname "$0")/ncu.sh"
 
 "$program" --mode cold --runs "${ROWS_RUNS:-3}" --max-time 0.2 --quiet --csv "$work/rows.csv" "$@" \

@@ -138,7 +138,7 @@ static void work_on_the_default_stream_is_timed(void **state)
     size_t row = measure(bench, "default", &p);
     (void)state;
     expect_cell(bench, row, "status", "ok");
-    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, row, "median_us", 10 + FAKE_EVENT_US);
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -156,10 +156,10 @@ static void the_default_stream_can_be_named(void **state)
         expect_flag(bench, at, "own-stream");
         expect_no_flag(bench, at, "ungated");
     }
-    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
-    expect_double(bench, 3, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, 3, "median_us", 10 + FAKE_EVENT_US);
     batch = value_of(bench, 1, "batch");
-    expect_double(bench, 1, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    expect_number(bench, 1, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
     expect_row_failed(bench, 2, "unsupported", "no_graph_holds_what_is_on_the_default_stream");
     assert_int_equal(gpubench_close(bench), 0);
 }
@@ -184,7 +184,7 @@ static void a_stream_of_the_cases_own_can_be_named(void **state)
         expect_cell(bench, row, "status", "ok");
         expect_flag(bench, row, "own-stream");
         expect_no_flag(bench, row, "ungated");
-        expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+        expect_number(bench, row, "median_us", 10 + FAKE_EVENT_US);
     }
     assert_true(p.seen_count > 0);
     for (row = 0; row < p.seen_count; row++) /* another one for each setup */
@@ -240,7 +240,7 @@ static void what_happens_once_on_a_stream_leaves_the_gate(void **state)
     (void)state;
     expect_cell(bench, row, "status", "ok");
     expect_no_flag(bench, row, "ungated");
-    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, row, "median_us", 10 + FAKE_EVENT_US);
     assert_true(p.seen_count > 8);
     assert_int_equal(gpubench_close(bench), 0);
 }
@@ -252,7 +252,7 @@ static size_t count_streams(const char *option, const char *value, const char *s
     probe p = {.act = SYNCHRONIZE_ONCE};
     size_t row = measure(bench, "turns", &p);
     expect_cell(bench, 0, "status", "ok");
-    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, 0, "median_us", 10 + FAKE_EVENT_US);
     expect_cell(bench, row, "settings", settings);
     (void)gpubench_close(bench);
     return p.seen_count;
@@ -333,7 +333,7 @@ static void synchronizing_inside_is_marked_and_measured(void **state)
         expect_cell(bench, row, "status", "ok");
         expect_flag(bench, row, "ungated");
     }
-    expect_double(bench, 0, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, 0, "median_us", 10 + FAKE_EVENT_US);
     assert_int_equal(gpubench_close(bench), 0);
 }
 

@@ -15,11 +15,11 @@ static void a_kernel_is_timed_by_events(void **state)
     expect_cell(bench, row, "status", "ok");
     expect_cell(bench, row, "backend", "cuda");
     expect_cell(bench, row, "mode", "cold");
-    expect_double(bench, row, "min_us", 10 + FAKE_EVENT_US);
-    expect_double(bench, row, "median_us", 10 + FAKE_EVENT_US);
-    expect_double(bench, row, "max_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, row, "min_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, row, "median_us", 10 + FAKE_EVENT_US);
+    expect_number(bench, row, "max_us", 10 + FAKE_EVENT_US);
     expect_cell(bench, row, "stddev_us", "0");
-    expect_double(bench, row, "overhead_us", FAKE_EMPTY_KERNEL_US + FAKE_EVENT_US);
+    expect_number(bench, row, "overhead_us", FAKE_EMPTY_KERNEL_US + FAKE_EVENT_US);
     expect_no_flag(bench, row, "ungated");
     assert_int_equal(gpubench_close(bench), 0);
 }
@@ -54,7 +54,7 @@ static void the_method_is_described(void **state)
     expect_cell(bench, row, "pci", "0000:01:00.0");
     expect_cell(bench, row, "settings",
                 "precision=2.5 max-time=0.05 min-samples=7 max-samples=20 warmup=1");
-    expect_double(bench, row, "events_us", FAKE_EVENT_US);
+    expect_number(bench, row, "events_us", FAKE_EVENT_US);
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -69,7 +69,7 @@ static void flush_and_reset_are_not_timed(void **state)
     gpubench_measure(bench, &one);
     gpubench_run(bench);
     for (row = 0; row < 3; row++)
-        expect_double(bench, row, "max_us", 10 + FAKE_EVENT_US);
+        expect_number(bench, row, "max_us", 10 + FAKE_EVENT_US);
     expect_cell(bench, 2, "mode", "dirty");
     assert_int_equal(gpubench_close(bench), 0);
 }
@@ -104,7 +104,7 @@ static void hot_mode_divides_a_long_batch(void **state)
     double batch = value_of(bench, row, "batch");
     (void)state;
     assert_true(batch * 10 * 0.001 >= FAKE_EVENT_US);
-    expect_double(bench, row, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    expect_number(bench, row, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -121,7 +121,7 @@ static void hot_mode_runs_once_in_front_of_a_batch(void **state)
     gpubench_run(bench);
     batch = value_of(bench, 0, "batch");
     assert_true((double)p.most_since_reset == batch + 1);
-    expect_double(bench, 0, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
+    expect_number(bench, 0, "median_us", (10 * batch + FAKE_EVENT_US) / batch);
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -133,7 +133,7 @@ static void graph_mode_replays_what_was_captured(void **state)
     (void)state;
     expect_cell(bench, row, "status", "ok"); /* verified after replaying alone */
     expect_cell(bench, row, "mode", "graph");
-    expect_double(bench, row, "median_us", 3.254); /* 2 + 0.004096 + 1.25, to the nanosecond */
+    expect_number(bench, row, "median_us", 3.254); /* 2 + 0.004096 + 1.25, to the nanosecond */
     assert_int_equal(gpubench_close(bench), 0);
 }
 
@@ -244,7 +244,7 @@ static double warmed_up_in(const char *mode, enum act act, unsigned watts)
     bench = OPEN(QUICK, "--mode", mode);
     row = measure(bench, "warmed", &p);
     expect_cell(bench, row, "status", "ok");
-    expect_double(bench, row, "power_limit_w", 700);
+    expect_number(bench, row, "power_limit_w", 700);
     warmup = value_of(bench, row, "warmup");
     assert_int_equal(gpubench_close(bench), 0);
     return warmup;

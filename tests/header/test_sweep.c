@@ -214,9 +214,9 @@ static void setup_sees_its_values_and_says_the_work(void **state)
     assert_int_equal(gpubench_row_count(bench), 2);
     for (row = 0; row < 2; row++) {
         double n = strcmp(gpubench_value(bench, row, "params"), "n=300") ? 1000 : 300;
-        expect_double(bench, row, "bytes", n);
-        expect_double(bench, row, "flops", 2 * n);
-        expect_double(bench, row, "gb_per_s", n / value_of(bench, row, "median_us") / 1e3);
+        expect_number(bench, row, "bytes", n);
+        expect_number(bench, row, "flops", 2 * n);
+        expect_number(bench, row, "gb_per_s", n / value_of(bench, row, "median_us") / 1e3);
     }
     assert_true(!strcmp(seen, "s300 v300 t300 s1000 v1000 t1000 ") ||
                 !strcmp(seen, "s1000 v1000 t1000 s300 v300 t300 "));
@@ -358,8 +358,8 @@ static void one_setup_serves_all_modes(void **state)
     assert_string_equal(seen, "s5 v5 v5 v5 t5 ");
     assert_int_equal(gpubench_row_count(bench), 3);
     for (row = 0; row < 3; row++) {
-        expect_double(bench, row, "bytes", 5);
-        expect_double(bench, row, "device_bytes", 64);
+        expect_number(bench, row, "bytes", 5);
+        expect_number(bench, row, "device_bytes", 64);
     }
     assert_int_equal(gpubench_close(bench), 0);
 }

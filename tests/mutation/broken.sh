@@ -3,7 +3,7 @@
 # program is built with that one line broken, and the test of that name has to fail. Status 1
 # where one does not. Needs what `make broken` builds.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,7 +5,7 @@
 # Prints the outcome, and adds it to $KEPT. With TEST and NAME from the environment it is this
 # test of that program that has to fail.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 mutant=$1
 IFS='	' read -r target _ _ path line rule _ text < "$1"
 tree=$1.d

@@ -13,7 +13,7 @@
 # means nothing. Status 1 where one does not.
 # Needs what `make mutants` builds. CC, JOBS=2 and NICE=10 from the environment.
 set -eu
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.."
 here=tests/mutation
 count=$1 seed=$2

@@ -8,7 +8,7 @@
 # NVCC and DROPIN_ARCH (90a, which fast.cu needs) say how to compile. Exit status: 0; 1 if
 # a program does not compile or a case fails; 2 if nothing could be tried.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.." || exit 2
 arch=${DROPIN_ARCH:-90a}
 build=build/dropin

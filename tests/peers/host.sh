@@ -8,7 +8,7 @@
 # is left out, and that is said. CC, CXX. Exit status: 0; 1 if a program does not compile
 # or run; 2 if there is no other tool.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.." || exit 2
 rounds=${1:-5}
 build=build/peers

@@ -12,7 +12,7 @@
 # and cudnn-frontend in it. NVCC and LLMC_ARCH (90a) say how to compile.
 # Exit status: 0; 1 if it does not compile or does not run; 2 if nothing could be tried.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.." || exit 2
 arch=${LLMC_ARCH:-90a}
 build=build/llmc

@@ -10,7 +10,7 @@
 # as nccl-tests do), ARCH the GPUs' architecture (90).
 # Exit status: 0; 1 if one of the two failed; 2 if nothing could be tried.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.." || exit 2
 build=build/nccl-tests
 given=${NCCL_TESTS_SOURCES:-}

@@ -7,7 +7,7 @@
 # not need. NVCC and NVBENCH_ARCH (90a) say how to compile.
 # Exit status: 0; 1 if a program does not compile; 2 if nothing could be tried.
 set -u
-export LC_ALL=C
+export LC_ALL=C CDPATH=
 cd "$(dirname "$0")/../.." || exit 2
 arch=${NVBENCH_ARCH:-90a}
 build=build/nvbench

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 heeding() {
     for file; do
         head -n 1 "$file" | grep -q '^#!' || continue # sourced, by one that has set it
-        grep -qE '^(export LC_ALL=C|\. .*/(tap|draw)\.sh"?)$' "$file" && continue
+        grep -qE '^(export LC_ALL=C CDPATH=|\. .*/(tap|draw)\.sh"?)$' "$file" && continue
         grep -qE '(^|[^a-z.])(awk|sort|comm|join|printf|make)( |$)' "$file" && echo "$file"
     done
 }
