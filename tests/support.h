@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "between.h"
+
 extern char **environ;
 
 /* A program that hangs is ended after this long, so that a test never hangs. */

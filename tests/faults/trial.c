@@ -136,7 +136,7 @@ static void keep_field(const char *header, int column, const char *field, trial_
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (column == find_column(header, keys[i])) {
             length = strlen(row->key);
-            snprintf(row->key + length, sizeof row->key - length, "%s|", field);
+            snprintf(row->key + length, sizeof row->key - length, "%.200s|", field);
         }
     if (column == find_column(header, "status"))
         snprintf(row->status, sizeof row->status, "%.15s", field);

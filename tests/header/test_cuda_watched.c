@@ -97,7 +97,7 @@ static void every_case_is_executed_again(void **state)
     assert_int_equal(gpubench_close(bench), 0);
     assert_string_equal(seen.told, "- cold;one cold;two cold;");
     assert_int_equal(seen.forgotten, 3);
-    assert_in_range(seen.kept, 3, 3 * 9);
+    assert_between(seen.kept, 3, 3 * 9);
     assert_int_equal(seen.closes, 1);
     assert_true(seen.runs_in_front == 0);
     assert_true(seen.runs == 1);

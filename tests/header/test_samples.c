@@ -254,7 +254,7 @@ static void samples_of_several_processes(void **state)
     assert_string_equal(table->fields[0][0], "suite");
     for (row = 1; row < table->row_count; row++) {
         int run = atoi(support_cell(table, row, "run"));
-        assert_in_range(run, 1, 2);
+        assert_between(run, 1, 2);
         runs[run]++;
         assert_int_equal(atoi(support_cell(table, row, "sample")), (int)((row - 1) % 6) + 1);
         assert_true(strtod(support_cell(table, row, "us"), NULL) > 0);

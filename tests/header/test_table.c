@@ -622,7 +622,7 @@ static void progress_stands_on_one_line(void **state)
         size_t width = strcspn(at + 4, "\r\n"); /* the fixture's own words may follow */
         width = own && own < at + 4 + width ? (size_t)(own - at - 4) : width;
         with_time += left && left < at + 4 + width;
-        assert_in_range(width, 1, 39);
+        assert_between(width, 1, 39);
     }
     assert_true(with_time > 0);
     for (at = text; (at = strchr(at, '\033')); at++)

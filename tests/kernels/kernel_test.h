@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../kernels/common/kernel.h"
+#include "../between.h"
 
 static inline void assert_close(double value, double expected, double tolerance)
 {

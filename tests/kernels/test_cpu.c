@@ -110,7 +110,7 @@ static void test_own(void **state)
 {
     (void)state;
     assert_true(cpu_affinity() >= 1);
-    assert_in_range(cpu_threads(), 1, cpu_affinity());
+    assert_between(cpu_threads(), 1, cpu_affinity());
 }
 
 /* The mask's first processor alone, after which the others are refused. It comes last:

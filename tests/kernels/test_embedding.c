@@ -72,7 +72,7 @@ static void count_tokens(tokens_distribution distribution, uint64_t seed, int64_
     assert_int_equal(tokens_fill(tokens, SAMPLES, WORDS, distribution, seed), KERNEL_OK);
     memset(counts, 0, WORDS * sizeof *counts);
     for (int i = 0; i < SAMPLES; i++) {
-        assert_in_range(tokens[i], 0, WORDS - 1);
+        assert_between(tokens[i], 0, WORDS - 1);
         counts[tokens[i]]++;
     }
     free(tokens);

@@ -82,7 +82,7 @@ static void test_same_as_plain(void **unused)
 static void test_described(void **unused)
 {
     (void)unused;
-    assert_in_range(model_habits_cpu_count, 1, MODEL_MOST_HABITS);
+    assert_between(model_habits_cpu_count, 1, MODEL_MOST_HABITS);
     FOR_EACH_ROW(habit, row) {
         assert_int_equal(habit->why[strlen(habit->why) - 1], '.');
         assert_true(strlen(row->note) > 5);

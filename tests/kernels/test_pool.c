@@ -110,7 +110,7 @@ typedef struct roll {
 static void answer(void *context, int thread, int threads)
 {
     roll *r = context;
-    assert_in_range(thread, 0, threads - 1);
+    assert_between(thread, 0, threads - 1);
     atomic_fetch_add(&r->calls[thread], 1);
     r->who[thread] = pthread_self();
     if (thread == 0) r->threads = threads;
@@ -123,7 +123,7 @@ static void test_each_thread(void **state)
     pool_set_threads(5);
     for (int again = 1; again <= 50; again++) {
         pool_each(answer, &r);
-        assert_in_range(r.threads, 5, WORKERS);
+        assert_between(r.threads, 5, WORKERS);
         for (int i = 0; i < r.threads; i++) {
             assert_int_equal(r.calls[i], again);
             for (int j = 0; j < i; j++) assert_false(pthread_equal(r.who[i], r.who[j]));

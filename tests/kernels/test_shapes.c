@@ -87,7 +87,7 @@ static void expect_refused(const operation *o, const arguments *a)
     for (size_t row = 0; row < o->table->count; row++) {
         const kernel_variant *v = &o->table->rows[row];
         assert_int_equal(v->run(a, NULL, NULL, NULL), KERNEL_ERROR_ARGUMENT);
-        assert_in_range(v->deterministic, 0, 1); /* 1 or none, as kernel.h says */
+        assert_between(v->deterministic, 0, 1); /* 1 or none, as kernel.h says */
     }
 }
 
