@@ -5,7 +5,8 @@
 . tests/suites/ranks.sh
 bad=$2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # Open MPI 4, 5
+export OMPI_MCA_mpi_yield_when_idle=1
 
 if ! command -v mpirun > /dev/null || [ ! -e "$bad" ]; then
     check 0 "the suite under mpirun" "no MPI here"

@@ -10,7 +10,8 @@ program=$1
 scaling=$2
 export GPUBENCH_NCCL="$PWD/$3" FAKE_NCCL=long TMPDIR="$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export OMPI_MCA_mpi_yield_when_idle=1
 quick='--quiet --max-time 0.01 --max-samples 4'
 rows=$work/rows.csv
 
@@ -54,9 +55,9 @@ check $? "two processes with one GPU are refused by name"
 
 # One machine as two nodes: what NCCL_HOSTID tells NCCL, the ranks hear too.
 rm -f "$rows"
-# shellcheck disable=SC2086 # words
-FAKE_GPUS=1 timeout 120 mpirun -np 1 -x NCCL_HOSTID=a "$program" $quick --csv "$rows" --shape bytes=64 --filter "$few" : \
-    -np 1 -x NCCL_HOSTID=b "$program" $quick --csv "$rows" --shape bytes=64 --filter "$few" > "$log" 2>&1
+# shellcheck disable=SC2086,SC2016 # words, of which the rank's shell expands one
+FAKE_GPUS=1 timeout 120 mpirun -np 2 sh -c 'NCCL_HOSTID=$OMPI_COMM_WORLD_RANK exec "$@"' sh \
+    "$program" $quick --csv "$rows" --shape bytes=64 --filter "$few" > "$log" 2>&1
 [ $? -eq 0 ] && [ "$(statuses)" = ' 2 ok ' ] && ! column flags | grep -q isolated &&
     [ "$(column runs_on | sort -u)" = 'NCCL 2.23.4, 2 ranks on 2 hosts' ]
 check $? "two sets of processes of one machine are two hosts"
