@@ -18,13 +18,14 @@ found() { command -v "$1" >/dev/null 2>&1; }
 
 echo 'int main(void) { return 0; }' >"$work/empty.c"
 
-# known COMPILER FLAGS...: those of the flags that this version knows.
+# known COMPILER FLAGS...: those of the flags that this version knows, and whose programs this
+# system runs: a linker may know of relocations that its C library does not.
 known() {
     cc=$1
     shift
     for flag; do
         "$cc" -Werror -Wl,--fatal-warnings $flag -o "$work/empty" "$work/empty.c" \
-            >/dev/null 2>&1 && printf '%s ' "$flag"
+            >/dev/null 2>&1 && "$work/empty" 2>/dev/null && printf '%s ' "$flag"
     done
 }
 
