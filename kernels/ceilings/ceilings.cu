@@ -13,13 +13,17 @@
  * 4. streaming   onepass with accesses marked as used once (ld.global.cs,
  *                st.global.cs), which leave the L2 cache first.
  *
+ * Copy also as everybody's does it:
+ *
+ * 5. memcpy      cudaMemcpyAsync within the device.
+ *
  * Bound by device memory. To fill it, a multiprocessor must keep some 20 KiB in
  * flight (bandwidth times latency, over the multiprocessors); these ask for 128.
  *
  * The product, by the libraries (linear.cuh):
  *
- * 5. cublas      cublasGemmEx with its default algorithm.
- * 6. cublaslt    cuBLASLt, its fastest algorithm found by trial in prepare.
+ * 6. cublas      cublasGemmEx with its default algorithm.
+ * 7. cublaslt    cuBLASLt, its fastest algorithm found by trial in prepare.
  *
  * Bound by the tensor cores (f32: the CUDA cores), and at 8192 by power.
  */
@@ -261,6 +265,14 @@ int run_copy(const void *args, void *, void *, kernel_stream stream)
     return launch<Shape>(copy_operation<Shape::STREAMING>{a.a, a.b}, a.words, stream);
 }
 
+int run_memcpy(const void *args, void *, void *, kernel_stream stream)
+{
+    const ceilings_bandwidth_args &a = *static_cast<const ceilings_bandwidth_args *>(args);
+    if (a.words < 1) return KERNEL_ERROR_ARGUMENT;
+    return cudaMemcpyAsync(a.a, a.b, static_cast<size_t>(a.words) * sizeof *a.a,
+                           cudaMemcpyDeviceToDevice, stream);
+}
+
 template <typename Shape>
 int run_triad(const void *args, void *, void *, kernel_stream stream)
 {
@@ -389,7 +401,9 @@ const kernel_variant write_rows[] = {
     row(2, BYTES, run_write<onepass>), row(3, BYTES, run_write<streaming>)};
 const kernel_variant copy_rows[] = {
     row(0, BYTES, run_copy<resident>), row(1, BYTES, run_copy<resident8>),
-    row(2, BYTES, run_copy<onepass>), row(3, BYTES, run_copy<streaming>)};
+    row(2, BYTES, run_copy<onepass>), row(3, BYTES, run_copy<streaming>),
+    {.name = "memcpy", .note = "cudaMemcpyAsync within the device", .dtypes = BYTES,
+     .min_compute_capability = 75, .deterministic = 1, .run = run_memcpy}};
 const kernel_variant triad_rows[] = {
     row(0, WORDS, run_triad<resident>), row(1, WORDS, run_triad<resident8>),
     row(2, WORDS, run_triad<onepass>), row(3, WORDS, run_triad<streaming>)};
