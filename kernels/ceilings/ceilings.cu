@@ -1,7 +1,7 @@
 /*
  * ceilings.cu - what a GPU can do at most.
  *
- * Read, write, copy and triad, each in four launch shapes, because none wins on
+ * Read, write, copy and triad, each in five launch shapes, because none wins on
  * every card; the best of a card is its ceiling:
  *
  * 1. resident    as many blocks as the device runs at once; each thread walks
@@ -12,18 +12,21 @@
  *                vectors a thread. No loop, but a launch of many blocks.
  * 4. streaming   onepass with accesses marked as used once (ld.global.cs,
  *                st.global.cs), which leave the L2 cache first.
+ * 5. single      a block for every 4 KiB; one vector a thread. Copies 1 GiB on
+ *                an H200 in 509 us, where onepass takes 533.
  *
- * Copy also as everybody's does it:
+ * Copy also as the runtime does it:
  *
- * 5. memcpy      cudaMemcpyAsync within the device.
+ * 6. memcpy      cudaMemcpyAsync within the device (514 us).
  *
  * Bound by device memory. To fill it, a multiprocessor must keep some 20 KiB in
- * flight (bandwidth times latency, over the multiprocessors); these ask for 128.
+ * flight (bandwidth times latency, over the multiprocessors); these ask for 128,
+ * single for 32.
  *
  * The product, by the libraries (linear.cuh):
  *
- * 6. cublas      cublasGemmEx with its default algorithm.
- * 7. cublaslt    cuBLASLt, its fastest algorithm found by trial in prepare.
+ * 7. cublas      cublasGemmEx with its default algorithm.
+ * 8. cublaslt    cuBLASLt, its fastest algorithm found by trial in prepare.
  *
  * Bound by the tensor cores (f32: the CUDA cores), and at 8192 by power.
  */
@@ -220,6 +223,7 @@ using resident = launch_shape<true, 4, false>;
 using resident8 = launch_shape<true, 8, false>;
 using onepass = launch_shape<false, 4, false>;
 using streaming = launch_shape<false, 4, true>;
+using single = launch_shape<false, 1, false>;
 
 template <typename Shape, typename Operation>
 int launch(Operation operation, int64_t words, kernel_stream stream)
@@ -378,6 +382,7 @@ constexpr shape_name SHAPES[] = {
     {"resident8", "a full device of blocks; 8 vectors of 16 bytes in flight a thread"},
     {"onepass", "a block for every 16 KiB; 4 vectors a thread"},
     {"streaming", "onepass with accesses marked as used once"},
+    {"single", "a block for every 4 KiB; a vector a thread"},
 };
 
 constexpr kernel_variant row(int shape, unsigned dtypes, run_function *run)
@@ -395,18 +400,22 @@ constexpr kernel_variant read_row(int shape, run_function *run)
 
 const kernel_variant read_rows[] = {
     read_row(0, run_read<resident>), read_row(1, run_read<resident8>),
-    read_row(2, run_read<onepass>), read_row(3, run_read<streaming>)};
+    read_row(2, run_read<onepass>), read_row(3, run_read<streaming>),
+    read_row(4, run_read<single>)};
 const kernel_variant write_rows[] = {
     row(0, BYTES, run_write<resident>), row(1, BYTES, run_write<resident8>),
-    row(2, BYTES, run_write<onepass>), row(3, BYTES, run_write<streaming>)};
+    row(2, BYTES, run_write<onepass>), row(3, BYTES, run_write<streaming>),
+    row(4, BYTES, run_write<single>)};
 const kernel_variant copy_rows[] = {
     row(0, BYTES, run_copy<resident>), row(1, BYTES, run_copy<resident8>),
     row(2, BYTES, run_copy<onepass>), row(3, BYTES, run_copy<streaming>),
+    row(4, BYTES, run_copy<single>),
     {.name = "memcpy", .note = "cudaMemcpyAsync within the device", .dtypes = BYTES,
      .min_compute_capability = 75, .deterministic = 1, .run = run_memcpy}};
 const kernel_variant triad_rows[] = {
     row(0, WORDS, run_triad<resident>), row(1, WORDS, run_triad<resident8>),
-    row(2, WORDS, run_triad<onepass>), row(3, WORDS, run_triad<streaming>)};
+    row(2, WORDS, run_triad<onepass>), row(3, WORDS, run_triad<streaming>),
+    row(4, WORDS, run_triad<single>)};
 
 const kernel_variant gemm_rows[] = {
     {"cublas", "cublasGemmEx, default algorithm", PRODUCTS, 75, 1,

@@ -14,8 +14,10 @@
  * 5. memcpy      d2d: cudaMemcpyAsync. Bound by device memory, read and written.
  * 6. vectorized  d2d: a kernel with 16 bytes a load and four loads in flight a
  *                thread: how much of the bandwidth plain code reaches.
- * 7. memset      cudaMemsetAsync. Bound by device memory, written.
- * 8. vectorized  set: 16 bytes a store.
+ * 7. single      d2d: one 16-byte load a thread, as many blocks as that takes, which
+ *                come and go: more of the bandwidth than anything else here.
+ * 8. memset      cudaMemsetAsync. Bound by device memory, written.
+ * 9. vectorized  set: 16 bytes a store.
  */
 #include "memcpy.cuh"
 
@@ -24,8 +26,8 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int IN_FLIGHT = 4;       /* loads a thread issues before it waits */
-constexpr int BLOCKS_PER_SM = 8;   /* 2048 threads: a full multiprocessor */
+constexpr int IN_FLIGHT = 4;     /* loads a thread issues before it waits */
+constexpr int BLOCKS_PER_SM = 8; /* 2048 threads: a full multiprocessor */
 
 /* A range of bytes as words of one size: bytes before the first aligned word,
  * the words, and bytes after the last. */
@@ -51,9 +53,10 @@ __device__ int64_t thread_count()
     return static_cast<int64_t>(gridDim.x) * THREADS;
 }
 
-/* Grid-stride over the words; the first threads copy the odd bytes. The head
- * and the tail are shorter than a word, so the smallest grid covers them. */
-template <typename Word>
+/* Grid-stride over the words, LOADS of them before the first is stored; the first
+ * threads copy the odd bytes. The head and the tail are shorter than a word, so the
+ * smallest grid covers them. */
+template <typename Word, int LOADS>
 __global__ void __launch_bounds__(THREADS) copy_kernel(char *dst, const char *src, split s)
 {
     int64_t i = thread_index(), stride = thread_count(), words = s.words;
@@ -62,12 +65,12 @@ __global__ void __launch_bounds__(THREADS) copy_kernel(char *dst, const char *sr
     if (i < static_cast<int64_t>(s.head)) dst[i] = src[i];
     size_t tail = s.head + s.words * sizeof(Word);
     if (i < static_cast<int64_t>(s.tail)) dst[tail + i] = src[tail + i];
-    for (; i + (IN_FLIGHT - 1) * stride < words; i += IN_FLIGHT * stride) {
-        Word word[IN_FLIGHT];
+    for (; i + (LOADS - 1) * stride < words; i += LOADS * stride) {
+        Word word[LOADS];
 #pragma unroll
-        for (int n = 0; n < IN_FLIGHT; n++) word[n] = from[i + n * stride];
+        for (int n = 0; n < LOADS; n++) word[n] = from[i + n * stride];
 #pragma unroll
-        for (int n = 0; n < IN_FLIGHT; n++) to[i + n * stride] = word[n];
+        for (int n = 0; n < LOADS; n++) to[i + n * stride] = word[n];
     }
     for (; i < words; i += stride) to[i] = from[i];
 }
@@ -97,21 +100,57 @@ int choose_blocks(size_t words, size_t words_per_thread, unsigned *blocks)
     return KERNEL_OK;
 }
 
-template <typename Word>
+/* Blocks that stay, with IN_FLIGHT loads a thread. */
+struct resident {
+    static constexpr int LOADS = IN_FLIGHT;
+    static int blocks(size_t words, unsigned *count)
+    {
+        return choose_blocks(words, LOADS, count);
+    }
+};
+
+/* A thread for every word. */
+struct single {
+    static constexpr int LOADS = 1;
+    static int blocks(size_t words, unsigned *count)
+    {
+        size_t needed = words / THREADS + 1;
+        *count = static_cast<unsigned>(needed);
+        return needed <= INT32_MAX ? KERNEL_OK : KERNEL_ERROR_ARGUMENT;
+    }
+};
+
+template <typename Grid, typename Word>
 int launch_copy(const memcpy_args &a, kernel_stream stream)
 {
     split s = split_range(reinterpret_cast<uintptr_t>(a.dst), a.bytes, sizeof(Word));
     unsigned blocks;
-    int error = choose_blocks(s.words, IN_FLIGHT, &blocks);
+    int error = Grid::blocks(s.words, &blocks);
     if (error) return error;
-    copy_kernel<Word><<<blocks, THREADS, 0, stream>>>(static_cast<char *>(a.dst),
-                                                      static_cast<const char *>(a.src), s);
+    copy_kernel<Word, Grid::LOADS><<<blocks, THREADS, 0, stream>>>(
+        static_cast<char *>(a.dst), static_cast<const char *>(a.src), s);
     return cudaGetLastError();
+}
+
+/* By the widest word that both addresses reach the boundary of together. */
+template <typename Grid>
+int copy_by_kernel(const memcpy_args &a, kernel_stream stream)
+{
+    if (a.bytes == 0) return KERNEL_OK;
+    uintptr_t apart = reinterpret_cast<uintptr_t>(a.dst) ^ reinterpret_cast<uintptr_t>(a.src);
+    if (apart % sizeof(uint4) == 0) return launch_copy<Grid, uint4>(a, stream);
+    if (apart % sizeof(unsigned) == 0) return launch_copy<Grid, unsigned>(a, stream);
+    return launch_copy<Grid, char>(a, stream);
 }
 
 int run_copy_by_kernel(const void *args, void *, void *, kernel_stream stream)
 {
     return memcpy_copy_by_kernel(static_cast<const memcpy_args *>(args), stream);
+}
+
+int run_single(const void *args, void *, void *, kernel_stream stream)
+{
+    return copy_by_kernel<single>(*static_cast<const memcpy_args *>(args), stream);
 }
 
 int run_vectorized_set(const void *args, void *, void *, kernel_stream stream)
@@ -219,6 +258,7 @@ const kernel_variant d2h_rows[] = {
 const kernel_variant d2d_rows[] = {
     row("memcpy", "cudaMemcpyAsync", run_memcpy<cudaMemcpyDeviceToDevice>),
     row("vectorized", "16-byte loads, four in flight a thread", run_copy_by_kernel),
+    row("single", "a thread for every 16 bytes", run_single),
 };
 
 const kernel_variant memset_rows[] = {
@@ -230,13 +270,7 @@ const kernel_variant memset_rows[] = {
 
 int memcpy_copy_by_kernel(const memcpy_args *args, kernel_stream stream)
 {
-    const memcpy_args &a = *args;
-    if (a.bytes == 0) return KERNEL_OK;
-    /* The widest word that both addresses reach the boundary of together. */
-    uintptr_t apart = reinterpret_cast<uintptr_t>(a.dst) ^ reinterpret_cast<uintptr_t>(a.src);
-    if (apart % sizeof(uint4) == 0) return launch_copy<uint4>(a, stream);
-    if (apart % sizeof(unsigned) == 0) return launch_copy<unsigned>(a, stream);
-    return launch_copy<char>(a, stream);
+    return copy_by_kernel<resident>(*args, stream);
 }
 
 extern "C" {
