@@ -128,9 +128,12 @@ static void close_library(ranks_here *r, const job_order *order, ranks_answer *a
 
 static void execute(ranks_here *r, const job_order *order, ranks_answer *a)
 {
+    collective_time took = {0, 0};
     heartbeat_arrives(order->sequence);
     a->code = r->library->execute(r->state, &r->shape, r->buffers, order->count, order->graph,
-                                  &r->stop, &a->us, a->message);
+                                  &r->stop, &took, a->message);
+    a->us = took.us;
+    a->enqueue_us = took.enqueue_us;
 }
 
 static void verify(ranks_here *r, const job_order *order, ranks_answer *a)
@@ -265,13 +268,14 @@ static int lead(void *context)
     return code;
 }
 
-/* The largest time and error of all, and the first message of a rank. */
+/* The largest times and error of all, and the first message of a rank. */
 static ranks_answer worst_answer(void)
 {
     ranks_answer worst = job.answers[0];
     for (int i = 0; i < job.place.size; i++) {
         const ranks_answer *a = &job.answers[i];
         worst.us = a->us > worst.us ? a->us : worst.us;
+        worst.enqueue_us = a->enqueue_us > worst.enqueue_us ? a->enqueue_us : worst.enqueue_us;
         worst.error = a->error > worst.error ? a->error : worst.error;
         if (worst.code == 0 && a->code != 0) {
             worst.code = a->code;

@@ -22,6 +22,7 @@ typedef struct ranks_here {
 typedef struct ranks_answer {
     int code; /* 0, a status of gpubench.h, or a library's */
     double us, error;
+    double enqueue_us; /* of it, the host's until all was enqueued */
     collective_stalls stalls; /* of the process's first rank, where its work has laps */
     char message[COLLECTIVE_MESSAGE];
 } ranks_answer;

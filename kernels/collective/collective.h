@@ -134,6 +134,12 @@ typedef struct collective_stalls {
 /* A message of up to so many bytes for what went wrong. */
 enum { COLLECTIVE_MESSAGE = 200 };
 
+/* What executions took: from the first rank's start to the last one's end, and the host until
+ * all of them were enqueued; 0 where calls return when they are done. */
+typedef struct collective_time {
+    double us, enqueue_us;
+} collective_time;
+
 /* A library at work for the ranks of this process. All functions but why_not are called
  * by one thread, by every process of a job in the same order; they return 0 or a code
  * other than 0 and a message. */
@@ -158,11 +164,11 @@ typedef struct collective_library {
     void *(*take_host)(void *state, size_t bytes);
     void (*drop_host)(void *state, void *memory);
     /* Executes the operation count times in a row on all ranks of this process, waits, and
-     * says what it took from the first rank's start to the last one's end. graph: captured
-     * once and replayed. Where it can, it ends with an error when *stop becomes other than 0.
-     * After an error only release and close may be called. */
+     * says what it took. graph: captured once and replayed. Where it can, it ends with an
+     * error when *stop becomes other than 0. After an error only release and close may be
+     * called. */
     int (*execute)(void *state, const collective_shape *s, collective_buffers *buffers,
-                   uint64_t count, int graph, const volatile int *stop, double *us,
+                   uint64_t count, int graph, const volatile int *stop, collective_time *took,
                    char *message);
     int has_graphs;
     /* Work of the ranks between collectives. each: has every rank of this process do its

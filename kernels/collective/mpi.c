@@ -189,7 +189,8 @@ static int counts(const collective_shape *s)
 }
 
 static int execute(void *state, const collective_shape *s, collective_buffers *buffers,
-                   uint64_t count, int graph, const volatile int *stop, double *us, char *message)
+                   uint64_t count, int graph, const volatile int *stop, collective_time *took,
+                   char *message)
 {
     const mpi_state *m = state;
     double start;
@@ -203,7 +204,7 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
     code = MPI_Barrier(MPI_COMM_WORLD);
     start = now_us();
     for (uint64_t i = 0; i < count && code == MPI_SUCCESS; i++) code = execute_once(m, s, buffers);
-    *us = now_us() - start;
+    *took = (collective_time){.us = now_us() - start};
     return explain(collective_name(s->operation), code, message);
 }
 

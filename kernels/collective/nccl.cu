@@ -481,7 +481,8 @@ int longest(nccl_state *s, double *us, const failure &failed)
 }
 
 int execute(void *state, const collective_shape *shape, collective_buffers *buffers,
-            uint64_t count, int graph, const volatile int *stop, double *us, char *message)
+            uint64_t count, int graph, const volatile int *stop, collective_time *took,
+            char *message)
 {
     nccl_state *s = static_cast<nccl_state *>(state);
     const failure failed = {message};
@@ -493,10 +494,12 @@ int execute(void *state, const collective_shape *shape, collective_buffers *buff
     auto once = [&] { return graph ? replay(s, failed) : enqueue_all(s, shape, buffers, failed); };
     if (code == 0 && count > 1) code = once();
     if (code == 0) code = record(s, false, failed);
+    const double start_s = now_s();
     for (uint64_t i = 0; i < count && code == 0; i++) code = once();
+    took->enqueue_us = (now_s() - start_s) * 1e6;
     if (code == 0) code = record(s, true, failed);
     if (code == 0) code = wait_all(s, stop, failed);
-    if (code == 0) code = longest(s, us, failed);
+    if (code == 0) code = longest(s, &took->us, failed);
     if (code != 0) abort_all(s);
     return code;
 }

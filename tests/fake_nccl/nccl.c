@@ -11,6 +11,8 @@
  *   alone    rank 1 does not come when communicators are made
  *   stuck    an abort does not return
  *   long     an operation takes 500 us of simulated time, so that a batch is one of few
+ *   longest  it takes a second of that, which no host needs to enqueue it
+ *   late     enqueueing a group takes the host a millisecond
  * A program in which calls are made to fail is asked at each (faulty.h): one that fails does
  * nothing but to end what it ends. */
 #define _GNU_SOURCE
@@ -248,7 +250,8 @@ static void execute(void *argument)
 static int enqueue(call *c)
 {
     enqueued = 1;
-    if (fake_launch(c->stream, is_scripted("long") ? 500 : 5, 0) != cudaSuccess)
+    const double us = is_scripted("longest") ? 1e6 : is_scripted("long") ? 500 : 5;
+    if (fake_launch(c->stream, us, 0) != cudaSuccess)
         return INTERNAL_ERROR;
     if (is_scripted("absent") && c->what == ALL_GATHER && c->one->rank == 1)
         return SUCCESS;
@@ -258,6 +261,8 @@ static int enqueue(call *c)
 static int end_group(void)
 {
     int code = SUCCESS;
+    if (is_scripted("late"))
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     for (int i = 0; i < pending_count && code == SUCCESS; i++)
         code = enqueue(pending[i]);
     pending_count = 0;

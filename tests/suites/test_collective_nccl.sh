@@ -27,6 +27,14 @@ awk -v wanted=min_us -f compare/csv.awk -f "$work/column.awk" "$rows" |
     awk '$1 < 5 || $1 > 13 { wrong = 1 } END { exit wrong || NR != 80 }'
 check $? "times are those of the streams' events"
 
+FAKE_NCCL=late measure --shape bytes=64 --filter "all_reduce nccl f32"
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 1 ]
+check $? "times that are the host's are flagged"
+
+FAKE_NCCL=longest measure --shape bytes=64 --filter "all_reduce nccl f32"
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 0 ]
+check $? "times of GPUs that the host is ahead of are not"
+
 FAKE_GPUS=1 measure --shape bytes=64
 [ $? -eq 0 ] && [ "$(statuses)" = ' 12 ok 8 unsupported ' ] && [ "$(column flags | grep -c one-rank)" -eq 12 ]
 check $? "one GPU is a communicator of one rank, which has nothing to do in place"
