@@ -15,7 +15,8 @@
  * 6. vectorized  d2d: a kernel with 16 bytes a load and four loads in flight a
  *                thread: how much of the bandwidth plain code reaches.
  * 7. single      d2d: one 16-byte load a thread, as many blocks as that takes, which
- *                come and go: more of the bandwidth than anything else here.
+ *                come and go. Of 1 GiB on an H200 507 us, cudaMemcpyAsync 504,
+ *                vectorized 545.
  * 8. memset      cudaMemsetAsync. Bound by device memory, written.
  * 9. vectorized  set: 16 bytes a store.
  */

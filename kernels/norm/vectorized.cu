@@ -193,7 +193,7 @@ int launch_forward(const norm_forward_rows<T> &r, kernel_stream stream)
 /* The class of ROW_THREADS with the fewest accesses, from ACCESSES to MOST,
  * that hold a row. (Of 2560 16-bit values the third access of 128 threads is half
  * empty; 160 threads, whose two are full, took 90.4 us instead of 87.1 for 32768
- * rows on an H200.) */
+ * rows on an H200, and 320 threads of one access 107.9 instead of 86.4.) */
 template <typename T, int COUNT, int ROW_THREADS, int ACCESSES, int MOST>
 int launch_fewest(const norm_forward_rows<T> &r, kernel_stream stream)
 {
