@@ -28,6 +28,7 @@ $8 != "ok" {
     time[table, $6, $7] = $11
     if (!((table, $6) in fastest) || $11 < fastest[table, $6]) fastest[table, $6] = $11
     runs[table] = $14 > runs[table] ? $14 : runs[table] + 0
+    if (!(table in least_runs) || $14 < least_runs[table]) least_runs[table] = $14 + 0
 }
 
 function sort_variants(table,    i, j, t) {
@@ -44,6 +45,12 @@ function cell(table, shape, variant,    us) {
     return "<td data-label=\"" html(variant) "\">" us "</td>"
 }
 
+# Of how many runs a table's cells are, those of the fewest and those of the most.
+function runs_text(table) {
+    if (runs[table] == 1) return "one run"
+    return "median of " (least_runs[table] < runs[table] ? least_runs[table] " to " : "") runs[table] " runs"
+}
+
 # The variants that a shape was measured with.
 function set_of(table, shape,    v, set) {
     for (v = 1; v <= variant_count[table]; v++)
@@ -56,7 +63,7 @@ function print_shapes(table, set,    part, v, s, text) {
     split(table, part, "\t")
     print "<div><table>"
     printf "<caption>%s, %s: microseconds, %s</caption>\n<thead><tr><th scope=\"col\">shape</th>", html(part[2]),
-           html(part[3]), (runs[table] > 1 ? "median of " runs[table] " runs" : "one run")
+           html(part[3]), runs_text(table)
     for (v = 1; v <= variant_count[table]; v++)
         if (set == "" || index(set, "\t" variants[table, v] "\t"))
             printf "<th scope=\"col\">%s</th>", html(variants[table, v])

@@ -33,7 +33,6 @@ value("case") ~ /^collective\./ && value("status") == "ok" && counter("busB/s") 
     id = panel_of[name] "\t" line "\t" number("bytes")
     if (!(id in count)) ids[++id_count] = id
     values[id, ++count[id]] = counter("busB/s") / 1e9
-    runs = max(runs, count[id])
     device = value("device")
 }
 
@@ -85,7 +84,7 @@ function panel(i, left, top,    p, n, v, y) {
     data(p, n)
     put(left + 12, top + 16, heading[p], "left", "title")
     put(left + 12, top + 34, device, "left", "small")
-    put(left + 12, top + 50, mode[p] ", " (runs > 1 ? "median and range of " plural(runs, "run") : "one run") \
+    put(left + 12, top + 50, mode[p] ", " made_of(least_runs, runs) \
         (limit ? "; dashed: one " limit_name " copy, " sprintf("%.4g", limit) " GB/s" : ""), "left", "small")
     lay_legend(names, n, panel_width - 24)
     for (v = 1; v <= n; v++) put_mark(left + 18 + legend_x[v], top + 70 + legend_y[v], names[v], place[v])
@@ -106,6 +105,10 @@ END {
         fail("the copies are those of '" limit_device "', the collectives of '" device "'")
     sort(panel_name, panels)
     sort(lines_of_all, line_count)
+    for (i = 1; i <= id_count; i++) {
+        runs = max(runs, count[ids[i]])
+        if (i == 1 || count[ids[i]] < least_runs) least_runs = count[ids[i]]
+    }
     for (p = 1; p <= panels; p++) legend_rows = max(legend_rows, lay_legend(names, names_of(p), panel_width - 24))
     draw_panels(panels, panel_width, 70 + 18 * legend_rows + plot_height + 72, \
                 "bus bandwidth of collectives, " device)

@@ -171,3 +171,9 @@ function draw_panels(n, width, height, title,    i, columns) {
 }
 
 function plural(n, word) { return n " " word (n == 1 ? "" : "s") }
+
+# What the points of a panel are, the one of the fewest runs and the one of the most.
+function made_of(least, most) {
+    if (most == 1) return "one run"
+    return "median and range of " (least < most ? least " to " : "") plural(most, "run")
+}

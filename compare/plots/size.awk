@@ -31,6 +31,7 @@ $8 == "ok" && $2 != "block.part" && ($9 > 0 || $10 > 0) {
     low[p, n] = $12
     high[p, n] = $13
     runs[p] = max(runs[p] + 0, $14)
+    if (!(p in least_runs) || $14 < least_runs[p]) least_runs[p] = $14 + 0
     if (flops[p, n] > 10 * bytes[p, n]) by_flops[p] = 1
     if (!((p, $6) in shape_seen)) { shape_seen[p, $6] = 1; shapes_in[p]++; one_shape[p] = $6 }
     device = $16
@@ -109,7 +110,7 @@ function panel(p, left, top,    n, v, y, rows) {
     data(p, n)
     put(left + 12, top + 16, heading[p], "left", "title")
     put(left + 12, top + 34, device, "left", "small")
-    put(left + 12, top + 50, mode[p] ", " (runs[p] > 1 ? "median and range of " plural(runs[p], "run") : "one run"),
+    put(left + 12, top + 50, mode[p] ", " made_of(least_runs[p], runs[p]),
         "left", "small")
     rows = lay_legend(names, n, panel_width - 24)
     for (v = 1; v <= n; v++) put_mark(left + 18 + legend_x[v], top + 70 + legend_y[v], names[v], place[v])

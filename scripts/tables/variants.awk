@@ -1,7 +1,7 @@
 # variants.awk - with csv.awk and numbers.awk: a suite's baseline CSV as markdown: for each
 # case and dtype a table with a line per shape and a column per variant, each cell the
 # median over the runs of median_us in one mode (-v mode=). Rows that are not ok hold no
-# numbers and are left out.
+# numbers and are left out. Campaigns as in runs.awk.
 
 value("status") == "ok" && value("mode") == mode {
     table = "`" value("case") "`, " value("dtype")
@@ -14,7 +14,9 @@ value("status") == "ok" && value("mode") == mode {
     variants[table, variant] = 1
     n = ++count[table, shape, variant]
     values[table, shape, variant, n] = value("median_us")
-    runs[value("campaign") " " value("run")] = 1
+    campaign = value("campaign")
+    sub(/-doubtful$/, "", campaign)
+    runs[campaign " " value("run")] = 1
     device = value("device")
     drivers = with(drivers, value("driver"))
     runtimes = with(runtimes, value("cuda_runtime"))

@@ -84,6 +84,12 @@ EOF
 $plots/size.sh -s "$work/quotes" "$work/quotes.csv" >"$log" 2>&1 && [ ! -e "$work/owned" ] &&
     grep -q 'it..*; system("touch' "$work/quotes.svg"
 check $? "size: a name that would be a command is only drawn"
+# A variant that is younger than the others has fewer runs.
+grep -v ',v1,.*,c,[23],ok,' "$work/small.csv" >"$work/younger.csv"
+$plots/size.sh -s "$work/younger" "$work/younger.csv" >"$log" 2>&1 &&
+    grep -q 'median and range of 1 to 3 runs' "$work/younger.svg" &&
+    grep -q 'median and range of 3 runs' "$work/small.svg"
+check $? "size: of how many runs the points are"
 draws "size: a suite of operations" attention 'attention.forward naive_cublas TFLOP/s causal=1' \
     $plots/size.sh "$work/attention" $baseline/attention.csv
 draws "size: one size only" ceilings 'gemm.nn bandwidth.triad' $plots/size.sh "$work/ceilings" $baseline/ceilings.csv
@@ -237,6 +243,10 @@ scripts/report.sh "$page" "$work/wide" $baseline >"$log" 2>&1
     [ "$(grep -c '^<tr><th scope="row">habit=.*<b>[0-9]*\.0</b>' "$page")" -eq 14 ] &&
     ! grep '^<tr><th scope="row">habit=' "$page" | grep -q 'â'
 check $? "report: a table of many variants is one for each set of them, without empty cells"
+mkdir "$work/young" && cp "$work/younger.csv" "$work/young/toy.csv"
+scripts/report.sh "$work/young.html" "$work/young" >"$log" 2>&1 &&
+    grep -q '<caption>f32, cold: microseconds, median of 1 to 3 runs</caption>' "$work/young.html"
+check $? "report: of how many runs a table's cells are"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 fits() { # fits WIDTH
     sed "s|WIDTH|$1|" tests/fixtures/page_fits.html >"$work/frame.html"
@@ -292,6 +302,10 @@ ranks() {
 ranks >"$work/ranks.csv"
 draws "collectives: bus bandwidth below the link's limit" bus 'all_reduce, nccl, ranks 301 GB/s dashed:' \
     $plots/collective.sh -c "$work/gpus.csv" "$work/bus" "$work/ranks.csv"
+grep -v 'all_reduce,.*n=4 bytes=8,.*,c,[23],ok,' "$work/ranks.csv" >"$work/fewer.csv"
+$plots/collective.sh -s "$work/fewer" "$work/fewer.csv" >"$log" 2>&1 &&
+    grep -q 'median and range of 1 to 3 runs' "$work/fewer.svg"
+check $? "collectives: of how many runs the points are"
 draws "collectives: without a limit" bus-alone 'broadcast, bf16' $plots/collective.sh "$work/bus-alone" "$work/ranks.csv"
 
 # One GPU, two and four: 1000 tokens a second, then 1800 and 3000, which is 90 % and 75 %.

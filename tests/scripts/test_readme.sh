@@ -151,6 +151,9 @@ norm,b,v,f32,n=1,cold,tuesday,1,failed,two,fed
 EOF
 awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/runs.csv" > "$work/made"
 has "revisions, and doubtful cases of a campaign" "| norm | 3 | 2 | 2 | 2 | abc, def |"
+awk -v mode=cold -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/variants.awk "$work/runs.csv" > "$work/made"
+grep -q '^, 3 runs, driver' "$work/made"
+check $? "the full tables count a campaign's runs once"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 has "runs of PyTorch" "| optimizer by PyTorch | 1 | 1 | 1 | 1 |  |"
 sed -n '/^# Every shape and variant$/,$p' "$work/made" > "$work/full"
