@@ -74,7 +74,10 @@ before_program() {
 after_program() {
     look_at_rows rows.csv
     known='begin tmp earlier rows.csv rows.json samples.csv'
-    look_at_rest . '^rows\.csv\.partial|^(rows\.json|samples\.csv)\.[0-9]+\..*tmp$'
+    look_at_rest . '^rows\.csv\.(partial|[0-9]+\.tmp$)|^(rows\.json|samples\.csv)\.[0-9]+\..*tmp$'
+    for left in rows.csv.[0-9]*.tmp; do
+        [ ! -s "$left" ] || complain "$left holds something"
+    done
     for left in rows.csv.partial*; do
         [ ! -e "$left" ] || are_whole_lines "$left" || complain "$left has half a row"
     done
