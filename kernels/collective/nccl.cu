@@ -6,7 +6,8 @@
  * Bound by the links between the GPUs from about a megabyte on, by launching and the
  * ranks' handshakes below that. Times are events' on each rank's own stream, the longest
  * counts; of a batch the first execution is not timed, so that ranks of several processes
- * start together.
+ * start together. A batch is enqueued behind a gate on each stream, which opens when all of it
+ * is there: otherwise small messages would take what the host takes to enqueue them.
  */
 #include "collective.h"
 #include "nccl_api.h"
@@ -15,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -35,6 +37,7 @@ struct rank_state {
 
 struct nccl_state {
     const nccl_api *api;
+    bool ungated; /* a call waited for a device: no batch is held any more */
     collective_ranks ranks;
     rank_state *each; /* of this process */
     collective_shape graph_shape;
@@ -480,27 +483,105 @@ int longest(nccl_state *s, double *us, const failure &failed)
     return code;
 }
 
+/* ---- batches behind a gate ---------------------------------------------------------------- */
+
+/* Executions that a gate holds, at most: each is a few entries of a stream's queue, which has
+ * some 1000, and none of them may wait for room in it. */
+constexpr uint64_t MOST_HELD = 64;
+
+constexpr auto HELD_FOR = std::chrono::seconds(1);
+
+/* What keeps the streams of all ranks from a batch that is not enqueued as a whole. Opens by
+ * itself after a while, lest a call that waits for a device waits for ever. Outlives every
+ * communicator, as what an aborted one has enqueued may come to it later. */
+struct {
+    std::atomic<bool> open, timed_out;
+} gate;
+
+/* On each stream. One at a time may wait: what opens it opens it for the others. */
+void CUDART_CB wait_at_gate(void *)
+{
+    const auto end = std::chrono::steady_clock::now() + HELD_FOR;
+    while (!gate.open.load() && !gate.timed_out.load()) {
+        if (std::chrono::steady_clock::now() > end) gate.timed_out.store(true);
+        std::this_thread::yield();
+    }
+}
+
+int hold(nccl_state *s, const failure &failed)
+{
+    int code = 0;
+    gate.open.store(false);
+    gate.timed_out.store(false);
+    for (int i = 0; i < s->ranks.count && code == 0; i++) {
+        (void)cudaSetDevice(s->each[i].device);
+        code = failed(s->ranks.first + i, "a host function",
+                      cudaLaunchHostFunc(s->each[i].stream, wait_at_gate, nullptr));
+    }
+    return code;
+}
+
+/* What is executed again and again. */
+struct execution {
+    nccl_state *s;
+    const collective_shape *shape;
+    const collective_buffers *buffers;
+    bool graph;
+    const volatile int *stop;
+
+    int once(const failure &failed) const
+    {
+        return graph ? replay(s, failed) : enqueue_all(s, shape, buffers, failed);
+    }
+};
+
+/* So many, and in front of them one that is not timed, where `led`. */
+int enqueue_batch(const execution &e, uint64_t count, bool led, const failure &failed)
+{
+    int code = led ? e.once(failed) : 0;
+    if (code == 0) code = record(e.s, false, failed);
+    for (uint64_t i = 0; i < count && code == 0; i++) code = e.once(failed);
+    return code ? code : record(e.s, true, failed);
+}
+
+/* Adds what it takes. */
+int execute_batch(const execution &e, uint64_t count, bool led, collective_time *took,
+                  const failure &failed)
+{
+    nccl_state *s = e.s;
+    const bool held = led && !s->ungated;
+    double us = 0;
+    int code = held ? hold(s, failed) : 0;
+    const double start_s = now_s();
+    if (code == 0) code = enqueue_batch(e, count, led, failed);
+    const double enqueue_us = (now_s() - start_s) * 1e6;
+    gate.open.store(true);
+    if (code == 0) code = wait_all(s, e.stop, failed);
+    if (code == 0) code = longest(s, &us, failed);
+    s->ungated = s->ungated || (held && gate.timed_out.load());
+    took->us += us;
+    if (!held || s->ungated) took->enqueue_us += enqueue_us;
+    return code;
+}
+
 int execute(void *state, const collective_shape *shape, collective_buffers *buffers,
             uint64_t count, int graph, const volatile int *stop, collective_time *took,
             char *message)
 {
-    nccl_state *s = static_cast<nccl_state *>(state);
+    const execution e = {static_cast<nccl_state *>(state), shape, buffers, graph != 0, stop};
     const failure failed = {message};
+    const bool led = count > 1;
     int code = 0;
-    if (graph && !is_captured(s, shape, buffers)) {
-        drop_graphs(s);
-        code = capture(s, shape, buffers, failed);
+    *took = {};
+    if (graph && !is_captured(e.s, shape, buffers)) {
+        drop_graphs(e.s);
+        code = capture(e.s, shape, buffers, failed);
     }
-    auto once = [&] { return graph ? replay(s, failed) : enqueue_all(s, shape, buffers, failed); };
-    if (code == 0 && count > 1) code = once();
-    if (code == 0) code = record(s, false, failed);
-    const double start_s = now_s();
-    for (uint64_t i = 0; i < count && code == 0; i++) code = once();
-    took->enqueue_us = (now_s() - start_s) * 1e6;
-    if (code == 0) code = record(s, true, failed);
-    if (code == 0) code = wait_all(s, stop, failed);
-    if (code == 0) code = longest(s, &took->us, failed);
-    if (code != 0) abort_all(s);
+    for (uint64_t now; count > 0 && code == 0; count -= now) {
+        now = count < MOST_HELD ? count : MOST_HELD;
+        code = execute_batch(e, now, led, took, failed);
+    }
+    if (code != 0) abort_all(e.s);
     return code;
 }
 

@@ -13,6 +13,7 @@
  *   long     an operation takes 500 us of simulated time, so that a batch is one of few
  *   longest  it takes a second of that, which no host needs to enqueue it
  *   late     enqueueing a group takes the host a millisecond
+ *   waiting  enqueueing a group waits until its streams are done with what they have
  * A program in which calls are made to fail is asked at each (faulty.h): one that fails does
  * nothing but to end what it ends. */
 #define _GNU_SOURCE
@@ -263,6 +264,8 @@ static int end_group(void)
     int code = SUCCESS;
     if (is_scripted("late"))
         nanosleep(&(struct timespec){0, 1000000}, NULL);
+    for (int i = 0; i < pending_count && is_scripted("waiting"); i++)
+        (void)cudaStreamSynchronize(pending[i]->stream);
     for (int i = 0; i < pending_count && code == SUCCESS; i++)
         code = enqueue(pending[i]);
     pending_count = 0;

@@ -28,8 +28,12 @@ awk -v wanted=min_us -f compare/csv.awk -f "$work/column.awk" "$rows" |
 check $? "times are those of the streams' events"
 
 FAKE_NCCL=late measure --shape bytes=64 --filter "all_reduce nccl f32"
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 0 ]
+check $? "what the host takes to enqueue a batch is not in its time"
+
+FAKE_NCCL='late waiting' measure --shape bytes=64 --filter "all_reduce nccl f32"
 [ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 1 ]
-check $? "times that are the host's are flagged"
+check $? "a library that waits for the device is not held, and times that are the host's are flagged"
 
 FAKE_NCCL=longest measure --shape bytes=64 --filter "all_reduce nccl f32"
 [ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 0 ]
