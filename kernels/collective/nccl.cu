@@ -343,9 +343,22 @@ int enqueue_all(nccl_state *s, const collective_shape *shape, const collective_b
     return failed(s->api, collective_name(shape->operation), code ? code : ended);
 }
 
+/* Of all streams, before anything else: while one of this thread's is captured, a graph cannot be
+ * made of another's. */
+int end_captures(nccl_state *s, int begun, int code, cudaGraph_t *graphs, const failure &failed)
+{
+    for (int i = 0; i < begun; i++) {
+        (void)cudaSetDevice(s->each[i].device);
+        cudaError_t ended = cudaStreamEndCapture(s->each[i].stream, &graphs[i]);
+        if (code == 0) code = failed(i, "a capture", ended);
+    }
+    return code;
+}
+
 int capture(nccl_state *s, const collective_shape *shape, const collective_buffers *buffers,
             const failure &failed)
 {
+    cudaGraph_t graphs[COLLECTIVE_MOST_RANKS] = {};
     int code = 0, begun = 0;
     for (; begun < s->ranks.count && code == 0; begun++) {
         (void)cudaSetDevice(s->each[begun].device);
@@ -353,14 +366,12 @@ int capture(nccl_state *s, const collective_shape *shape, const collective_buffe
                                                                  cudaStreamCaptureModeThreadLocal));
     }
     if (code == 0) code = enqueue_all(s, shape, buffers, failed);
+    code = end_captures(s, begun, code, graphs, failed);
     for (int i = 0; i < begun; i++) {
-        cudaGraph_t graph = nullptr;
         (void)cudaSetDevice(s->each[i].device);
-        cudaError_t ended = cudaStreamEndCapture(s->each[i].stream, &graph);
-        if (code == 0) code = failed(i, "a capture", ended);
         if (code == 0)
-            code = failed(i, "a graph", cudaGraphInstantiateWithFlags(&s->each[i].graph, graph, 0));
-        if (graph) (void)cudaGraphDestroy(graph);
+            code = failed(i, "a graph", cudaGraphInstantiateWithFlags(&s->each[i].graph, graphs[i], 0));
+        if (graphs[i]) (void)cudaGraphDestroy(graphs[i]);
     }
     if (code != 0) (void)cudaGetLastError();
     s->graph_shape = *shape;

@@ -9,6 +9,8 @@
 
 /* ---- graphs ---- */
 
+static _Thread_local int captures; /* of this thread, that have begun and not ended */
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     cudaError_t code = stream ? fake_cuda.capture_error : cudaErrorStreamCaptureUnsupported;
@@ -18,6 +20,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         stream->capture = calloc(1, sizeof *stream->capture);
         stream->capture->last = &stream->capture->first;
         stream->capture_spoilt = 0;
+        captures++;
         fake_objects++;
     }
     pthread_mutex_unlock(&fake_lock);
@@ -53,6 +56,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
         *graph = stream->capture;
     else if (stream->capture)
         drop_graph(stream->capture);
+    captures -= stream->capture != NULL;
     stream->capture = NULL;
     pthread_mutex_unlock(&fake_lock);
     return code;
@@ -72,7 +76,9 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
     operation **last;
     *executable = NULL;
     pthread_mutex_lock(&fake_lock);
-    code = fake_answer(flags ? cudaErrorInvalidValue : cudaSuccess);
+    code = fake_answer(captures > 0 ? cudaErrorStreamCaptureUnsupported
+                       : flags      ? cudaErrorInvalidValue
+                                    : cudaSuccess);
     if (code == cudaSuccess) {
         *executable = calloc(1, sizeof **executable);
         last = &(*executable)->first;
