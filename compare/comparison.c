@@ -5,6 +5,7 @@
 #include "comparison.h"
 
 #include "label.h"
+#include "other_hosts.h"
 #include "starved.h"
 
 #include <math.h>
@@ -394,7 +395,7 @@ bool compare_sides(struct comparison *comparison, const struct settings *setting
                     rows_by_case_build(&old, baseline, catalogue->keys.count) &&
                     rows_by_case_build(&new, current, catalogue->keys.count) &&
                     pair_sides(comparison, &old, &new, &scratch) && note_other_flushes(comparison) &&
-                    judge_pairs(comparison);
+                    note_other_hosts(comparison) && judge_pairs(comparison);
     rows_by_case_free(&old);
     rows_by_case_free(&new);
     free_scratch(&scratch);

@@ -30,6 +30,15 @@ static bool all_skipped(struct row_span span)
     return true;
 }
 
+/* Is the reason for each that the host has too few GPUs? */
+static bool all_need_gpus(struct row_span span)
+{
+    for (size_t i = 0; i < span.count; i++)
+        if (!span.rows[i]->needs_gpus)
+            return false;
+    return true;
+}
+
 /* The first ok row whose value no measurement can have, or NULL. */
 static const struct row *first_invalid(struct row_span span)
 {
@@ -115,6 +124,8 @@ enum outcome outcome_of(const struct metric *metric, struct works *works, struct
         return OUTCOME_MISSING;
     if (all_skipped(current))
         return blame(problem, current.rows[0], false, OUTCOME_MISSING);
+    if (all_need_gpus(current))
+        return blame(problem, current.rows[0], false, OUTCOME_ELSEWHERE);
     if (current_ok < current.count)
         return blame(problem, first_not_ok(current), false, OUTCOME_NOT_OK);
     return outcome_of_values(metric, works, baseline, current, problem);

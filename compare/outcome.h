@@ -8,6 +8,7 @@ enum outcome {
     OUTCOME_JUDGED,
     OUTCOME_NOT_OK,         /* ok in the baseline, no longer */
     OUTCOME_MISSING,        /* ok in the baseline, not measured in current */
+    OUTCOME_ELSEWHERE,      /* the same, but on a host of another number of GPUs or ranks */
     OUTCOME_INVALID,        /* a value that no measurement can have */
     OUTCOME_BELOW_CONSTANT, /* a time that is no longer than its host's constant */
     OUTCOME_THROTTLED, /* every run of a side was held back by heat or power brake */

@@ -39,6 +39,7 @@ static void print_totals(FILE *out, const struct comparison *c)
         {"inconclusive", (double)unsure},
         {"not_ok", (double)count_outcomes(c, OUTCOME_NOT_OK)},
         {"missing", (double)count_outcomes(c, OUTCOME_MISSING)},
+        {"elsewhere", (double)count_outcomes(c, OUTCOME_ELSEWHERE)},
         {"invalid", (double)count_outcomes(c, OUTCOME_INVALID)},
         {"work_changed", (double)count_outcomes(c, OUTCOME_WORK_CHANGED)},
         {"new", (double)count_outcomes(c, OUTCOME_NEW)},

@@ -22,6 +22,7 @@ enum urgency urgency_of(const struct case_result *result)
     case OUTCOME_BELOW_CONSTANT:
     case OUTCOME_THROTTLED:
         return URGENCY_UNSURE;
+    case OUTCOME_ELSEWHERE:
     case OUTCOME_NEW:
     case OUTCOME_NEVER_OK:
     case OUTCOME_NOT_APPLICABLE:
@@ -45,6 +46,7 @@ const char *verdict_word(const struct case_result *result)
         [OUTCOME_JUDGED] = "",
         [OUTCOME_NOT_OK] = "not ok",
         [OUTCOME_MISSING] = "missing",
+        [OUTCOME_ELSEWHERE] = "elsewhere",
         [OUTCOME_INVALID] = "invalid",
         [OUTCOME_WORK_CHANGED] = "work changed",
         [OUTCOME_BELOW_CONSTANT] = "inconclusive",
@@ -214,7 +216,8 @@ static void print_problem(FILE *out, const struct comparison *comparison, const 
     else if (result->outcome == OUTCOME_WORK_CHANGED)
         print_other_work(out, comparison, style, &result->problem);
     else
-        fprintf(out, ": status %s", status_names[row->status]);
+        fprintf(out, ": status %s%s", status_names[row->status],
+                result->outcome == OUTCOME_ELSEWHERE ? ", as it needs more GPUs than the host has" : "");
 }
 
 void print_reason(FILE *out, const struct comparison *comparison, const struct style *style,
@@ -231,6 +234,8 @@ void print_reason(FILE *out, const struct comparison *comparison, const struct s
         fprintf(out, "the baseline has no such case");
     } else if (result->outcome == OUTCOME_NOT_APPLICABLE) {
         fprintf(out, "the case has no %s", comparison->settings->metric->column);
+    } else if (!row && result->outcome == OUTCOME_ELSEWHERE) {
+        fprintf(out, "the current results are of another number of GPUs or ranks");
     } else if (!row) {
         fprintf(out, "the current results have no such case");
     } else {
@@ -260,6 +265,7 @@ void print_summary(FILE *out, const struct comparison *c)
                 "inconclusive", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NOT_OK), c->of_variants ? "not ok" : "no longer ok", &separator);
     print_count(out, count_outcomes(c, OUTCOME_MISSING), "missing in current", &separator);
+    print_count(out, count_outcomes(c, OUTCOME_ELSEWHERE), "of other hosts", &separator);
     print_count(out, count_outcomes(c, OUTCOME_INVALID), "with invalid values", &separator);
     print_count(out, count_outcomes(c, OUTCOME_WORK_CHANGED), "whose work changed", &separator);
     print_count(out, count_outcomes(c, OUTCOME_NEW), "new in current", &separator);
@@ -313,6 +319,7 @@ bool is_inconclusive(const struct case_result *result)
 bool is_unchanged(const struct case_result *result)
 {
     return result->outcome == OUTCOME_NEVER_OK || result->outcome == OUTCOME_NOT_APPLICABLE ||
+           result->outcome == OUTCOME_ELSEWHERE ||
            (result->outcome == OUTCOME_JUDGED && (result->judgement.verdict == VERDICT_SAME ||
                                                   result->judgement.verdict == VERDICT_PASSED));
 }

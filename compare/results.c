@@ -363,6 +363,15 @@ static bool names_a_throttle(const char *flags)
     return false;
 }
 
+/* What a suite says of a case that needs two or more GPUs: reason=needs_two_GPUs. */
+static bool names_gpus(const char *flags)
+{
+    static const char reason[] = "reason=needs_", gpus[] = "_GPUs";
+    const char *word = strstr(flags, reason);
+    size_t size = word ? strcspn(word, " ") : 0;
+    return size >= sizeof reason + sizeof gpus - 2 && strncmp(word + size - (sizeof gpus - 1), gpus, sizeof gpus - 1) == 0;
+}
+
 static bool read_float(struct loading *loading, int column, float *out)
 {
     double value = 0.0;
@@ -479,8 +488,12 @@ static bool read_row(struct loading *loading, struct row *row)
     row->line = loading->reader.record_line;
     row->file = loading->file;
     row->throttled = c->flags >= 0 && names_a_throttle(field(loading, c->flags));
-    return check_line(loading) && read_schema(loading) && read_case(loading, &row->case_id) &&
-           read_status(loading, &row->status) && read_origin(loading, row) &&
+    row->needs_gpus = false;
+    if (!check_line(loading) || !read_schema(loading) || !read_case(loading, &row->case_id) ||
+        !read_status(loading, &row->status))
+        return false;
+    row->needs_gpus = row->status == STATUS_UNSUPPORTED && c->flags >= 0 && names_gpus(field(loading, c->flags));
+    return read_origin(loading, row) &&
            read_metric(loading, row) && read_number(loading, c->bytes, &row->bytes) &&
            read_number(loading, c->flops, &row->flops) && read_time(loading, row) &&
            read_float(loading, c->overhead, &row->overhead_us) &&

@@ -94,6 +94,7 @@ struct row {
     uint32_t seed; /* of the inputs, in seeds of the catalogue, likewise */
     enum status status;
     bool throttled; /* by anything but the power cap, which large products run at */
+    bool needs_gpus; /* unsupported, as its host has too few of them */
 };
 
 /* Columns whose difference between the sides is worth a warning. */

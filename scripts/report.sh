@@ -118,7 +118,7 @@ print_verdicts() {
     printf '<ul class="facts">\n'
     sed '/^$/,$d' "$work/text" | escape | sed 's/.*/<li>&<\/li>/'
     printf '</ul>\n'
-    changed=$(count_verdicts 'verdict !~ /^(same|inconclusive|never ok|no value)$/')
+    changed=$(count_verdicts 'verdict !~ /^(same|inconclusive|elsewhere|never ok|no value)$/')
     echo '<div class="beside">'
     print_forest "$changed"
     echo '<div>'

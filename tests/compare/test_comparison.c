@@ -391,6 +391,48 @@ static void cases_that_fail(void **state)
     end(&sides);
 }
 
+/* A host of one GPU has no case of two, and none that says it needs two. */
+static void other_hosts_cases_are_not_missed(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_runs(&sides.baseline, (struct text_row){.name = "step", .params = "gpus=1 b=8"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "step", .params = "gpus=2 b=8"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "other", .params = "gpus=12 b=8"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "peer"}, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.name = "step", .params = "gpus=1 b=8"}, 3, 100, 0.0);
+    add_row(&sides.current, (struct text_row){.name = "peer", .run = 1, .status = "unsupported", .median_us = "",
+                                              .flags = "reason=needs_two_GPUs"});
+    finish(&sides);
+    assert_outcome(&sides, "other", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "peer", OUTCOME_ELSEWHERE);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_ELSEWHERE), 3);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 0);
+    assert_int_equal(status_of(&sides), EXIT_FINE);
+    end(&sides);
+}
+
+/* A number that current has is of this host, and so is what was never of a number. */
+static void this_hosts_cases_are_missed(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_both(&sides, "kept", 100, 100);
+    add_runs(&sides.baseline, (struct text_row){.name = "ranks", .params = "b=8 ranks=2"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "worked", .params = "x=3"}, 3, 100, 0.0);
+    finish(&sides);
+    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
+    compared_free(&sides.compared);
+    add_runs(&sides.current, (struct text_row){.name = "here", .params = "ranks=2"}, 3, 100, 0.0);
+    add_row(&sides.current, (struct text_row){.name = "worked", .params = "x=3", .run = 1, .status = "unsupported",
+                                              .median_us = "", .flags = "reason=needs_tensor_cores"});
+    finish(&sides);
+    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
+    assert_outcome(&sides, "worked", OUTCOME_NOT_OK);
+    assert_int_equal(status_of(&sides), EXIT_WORSE);
+    end(&sides);
+}
+
 static void other_work_has_no_verdict(void **state)
 {
     (void)state;
@@ -776,6 +818,8 @@ int main(void)
         cmocka_unit_test(single_and_equal_runs),
         cmocka_unit_test(a_file_against_itself),
         cmocka_unit_test(cases_that_fail),
+        cmocka_unit_test(other_hosts_cases_are_not_missed),
+        cmocka_unit_test(this_hosts_cases_are_missed),
         cmocka_unit_test(other_work_has_no_verdict),
         cmocka_unit_test(modes_are_cases_of_their_own),
         cmocka_unit_test(flushes_are_not_compared),
