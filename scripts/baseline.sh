@@ -32,6 +32,8 @@ judge_against_oldest() {
 }
 
 refuse_options "baseline-$suite" --csv "$@"
+filter=$(tracked "$suite" "$@")
+[ -z "$filter" ] || set -- "$@" --filter "$filter"
 refuse_changes "baseline-$suite"
 prepare "$measured"
 status=0

@@ -11,6 +11,7 @@
 # Where the revision cannot be built, the baseline judges: what it calls slower is measured
 # once more, and SLOWER both times fails. Whatever else the first measurement found
 # (cases that are missing or no longer verify) fails either way.
+# Of some suites only what baselines are of is measured (tracked in options.sh).
 # Exit status: gpubench-compare's.
 set -eu
 export LC_ALL=C CDPATH=
@@ -31,6 +32,13 @@ refuse_but_whole() { # refuse_but_whole VARIABLE VALUE OF
 refuse_but_whole RUNS "$runs" processes
 refuse_but_whole RACE_SECONDS "$allowed" seconds
 refuse_options "compare-$suite" '--csv --runs' "$@"
+# Whoever asks for some of the cases does not miss the others.
+case " $* " in
+*" --filter"*|*" --shape"*|*" --dtype"*|*" --mode"*) subset=--subset ;;
+*) subset= ;;
+esac
+filter=$(tracked "$suite" "$@")
+[ -z "$filter" ] || set -- "$@" --filter "$filter"
 current=results/$suite.csv
 again=results/$suite-again.csv
 # CSV or names of cases, but no rows, which all *.csv of results/ have.
@@ -159,11 +167,6 @@ if [ ! -e "$baseline" ]; then
          "make baseline-$suite records it" >&2
     exit 2
 fi
-# Whoever asks for some of the cases does not miss the others.
-case " $* " in
-*" --filter"*|*" --shape"*|*" --dtype"*|*" --mode"*) subset=--subset ;;
-*) subset= ;;
-esac
 judge
 look_closer "$@"
 sh scripts/csv.sh screened limit="$limit" "$found" > "$keys"

@@ -18,3 +18,14 @@ refuse_options() {
         done
     done
 }
+
+# tracked SUITE ARGUMENTS...: which of the suite's cases its baselines are of, as --filter takes it;
+# nothing where they are of all, or the arguments choose cases themselves. A habit of a training
+# step takes up to a second an execution, two thirds of the suite's time, and depends on the host:
+# make habits measures habits beside each other.
+tracked() {
+    case "$*" in
+    *" --filter" | *" --filter"[\ =]*) ;;
+    "model" | "model "*) echo '^model[.](forward|forward_loss|backward|step|part) ' ;;
+    esac
+}

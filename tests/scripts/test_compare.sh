@@ -117,6 +117,27 @@ compared 0 3 --mode cold
 [ $? -eq 0 ] && ends '3 cases in .* 0 missing, .*'
 check $? "whoever asks for a mode does not miss what has none"
 
+# Baselines of the model's suite are of its passes and parts: habits are not measured for them.
+mv $baseline kept
+takes "model.step a f32 n=1 $spread" "model.part a f32 n=1 $spread" "model.habit a f32 n=1 $spread"
+echo 0 > processes
+GIT_OF='' ./toy --runs 5 --csv baselines/toy-card-1/model.csv --filter 'step|part'
+sed -i 's/,now,/,before,/' baselines/toy-card-1/model.csv
+: > calls
+sh scripts/compare.sh ./toy model 1 > "$log" 2>&1
+[ $? -eq 0 ] && [ "$(wc -l < results/model.csv)" -eq 3 ] && says '^compare-model: 2 cases'
+check $? "a training step's habits are compared only where they are asked for"
+takes "model.part a f32 n=1 $spread"
+sh scripts/compare.sh ./toy model 1 > "$log" 2>&1
+[ $? -eq 1 ] && says '^compare-model: .* 1 missing'
+check $? "and what else a baseline has is missed as always"
+takes "model.step a f32 n=1 $spread" "model.habit a f32 n=1 $spread"
+sh scripts/compare.sh ./toy model 1 --filter habit > "$log" 2>&1
+[ "$(grep -c '^2,toy,model[.]habit' results/model.csv)" -eq 1 ] && [ "$(wc -l < results/model.csv)" -eq 2 ]
+check $? "a filter of the caller's is the only one"
+rm -f results/model* baselines/toy-card-1/model.csv
+mv kept $baseline
+
 # Near the power cap a case takes other times alone than in turn with its other variants.
 cp $baseline kept
 takes "toy.pair a f32 n=3 $spread" "toy.pair b f32 n=3 $spread" "toy.pair a f32 n=4 $spread"
