@@ -68,7 +68,8 @@ bool note_other_hosts(struct comparison *comparison)
     for (size_t i = 0; complete && i < comparison->count; i++) {
         const struct case_key *key = &cases[comparison->results[i].case_id];
         const char *word = number_word(key);
-        if (word && comparison->results[i].outcome != OUTCOME_MISSING)
+        enum outcome outcome = comparison->results[i].outcome;
+        if (word && outcome != OUTCOME_MISSING && outcome != OUTCOME_NEVER_OK)
             complete = learn(&known, key, word);
     }
     for (size_t i = 0; complete && i < comparison->count; i++) {

@@ -400,6 +400,8 @@ static void other_hosts_cases_are_not_missed(void **state)
     add_runs(&sides.baseline, (struct text_row){.name = "step", .params = "gpus=2 b=8"}, 3, 100, 0.0);
     add_runs(&sides.baseline, (struct text_row){.name = "other", .params = "gpus=12 b=8"}, 3, 100, 0.0);
     add_runs(&sides.baseline, (struct text_row){.name = "peer"}, 3, 100, 0.0);
+    add_row(&sides.baseline, (struct text_row){.name = "never", .params = "gpus=2 b=8", .run = 1,
+                                               .status = "unsupported", .median_us = ""});
     add_runs(&sides.current, (struct text_row){.name = "step", .params = "gpus=1 b=8"}, 3, 100, 0.0);
     add_row(&sides.current, (struct text_row){.name = "peer", .run = 1, .status = "unsupported", .median_us = "",
                                               .flags = "reason=needs_two_GPUs"});
