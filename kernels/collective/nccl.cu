@@ -497,8 +497,9 @@ int longest(nccl_state *s, double *us, const failure &failed)
 /* ---- batches behind a gate ---------------------------------------------------------------- */
 
 /* Executions that a gate holds, at most: each is a few entries of a stream's queue, which has
- * some 1000, and none of them may wait for room in it. */
-constexpr uint64_t MOST_HELD = 64;
+ * some 1000, and none of them may wait for room in it. Of an H200's it was full of 28 graphs.
+ * Every process of a job has the same, as all do the same number of executions. */
+constexpr uint64_t MOST_HELD = 64, MOST_GRAPHS_HELD = 16;
 
 constexpr auto HELD_FOR = std::chrono::seconds(1);
 
@@ -588,8 +589,9 @@ int execute(void *state, const collective_shape *shape, collective_buffers *buff
         drop_graphs(e.s);
         code = capture(e.s, shape, buffers, failed);
     }
+    const uint64_t most = graph ? MOST_GRAPHS_HELD : MOST_HELD;
     for (uint64_t now; count > 0 && code == 0; count -= now) {
-        now = count < MOST_HELD ? count : MOST_HELD;
+        now = count < most ? count : most;
         code = execute_batch(e, now, led, took, failed);
     }
     if (code != 0) abort_all(e.s);

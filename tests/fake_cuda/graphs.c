@@ -105,14 +105,32 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
     return fake_answer_locked(cudaSuccess);
 }
 
+/* FAKE_GRAPHS: how many graphs a stream's queue holds. Behind a host function, which may wait for
+ * the host that enqueues, CUDA would wait for room for ever; here the launch fails. With the lock
+ * held. */
+static int is_full(cudaStream_t stream)
+{
+    const char *most = getenv("FAKE_GRAPHS");
+    int graphs = 0;
+    const operation *op;
+    for (op = stream->first; op; op = op->next)
+        graphs += op->ends_graph;
+    return most && stream->first && stream->first->kind == HOST && graphs >= atoi(most);
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
 {
     cudaError_t code;
     const operation *op;
+    if (!stream)
+        stream = &fake_default_stream;
     pthread_mutex_lock(&fake_lock);
-    code = fake_answer(cudaSuccess);
-    for (op = executable->first; op && code == cudaSuccess; op = op->next)
-        fake_queue(stream ? stream : &fake_default_stream, op);
+    code = fake_answer(is_full(stream) ? cudaErrorNotReady : cudaSuccess);
+    for (op = executable->first; op && code == cudaSuccess; op = op->next) {
+        operation last = *op;
+        last.ends_graph = !op->next;
+        fake_queue(stream, &last);
+    }
     pthread_mutex_unlock(&fake_lock);
     return code;
 }

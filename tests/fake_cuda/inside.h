@@ -23,6 +23,7 @@ typedef struct operation {
     size_t bytes;
     cudaHostFn_t function;
     cudaEvent_t event;
+    int ends_graph; /* the last of a graph that was launched */
 } operation;
 
 struct CUstream_st {

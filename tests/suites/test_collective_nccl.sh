@@ -27,6 +27,10 @@ awk -v wanted=min_us -f compare/csv.awk -f "$work/column.awk" "$rows" |
     awk '$1 < 5 || $1 > 13 { wrong = 1 } END { exit wrong || NR != 80 }'
 check $? "times are those of the streams' events"
 
+FAKE_GRAPHS=28 measure --shape bytes=64 --mode graph --filter 'all_reduce nccl f32'
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(column batch)" -gt 28 ]
+check $? "a batch of more graphs than a stream's queue holds"
+
 FAKE_NCCL=late measure --shape bytes=64 --filter "all_reduce nccl f32"
 [ "$(statuses)" = ' 1 ok ' ] && [ "$(column flags | grep -c host-paced)" -eq 0 ]
 check $? "what the host takes to enqueue a batch is not in its time"
