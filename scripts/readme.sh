@@ -51,8 +51,8 @@ model_tables() { # model_tables FOLDER/
     printf '\n## The parts of a training step\n'
     table model_parts "$1model.csv"
     printf '\n## What habits cost a training step\n\n'
-    if sh scripts/csv.sh values name=case "$1model.csv" | grep -qx model.habit; then
-        sh scripts/habits.sh "$1model.csv"
+    if [ -e "$1habits.csv" ]; then
+        sh scripts/habits.sh "$1habits.csv"
     else
         echo 'Not measured.'
     fi

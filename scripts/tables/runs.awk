@@ -1,10 +1,10 @@
-# runs.awk - with csv.awk: the baseline CSVs of a device and those of its torch/ folder as
-# one markdown table: how many runs, campaigns and cards each suite's rows come from, how many
+# runs.awk - with csv.awk: the baseline CSVs of a device and those of its torch/ and llmc/ as
+# one markdown table: how many runs, campaigns and cards each file's rows come from, how many
 # of the runs a case has, and the revisions of the code. Only rows that are ok. Of a campaign
 # are also the cases that `make compare` found doubtful in it and gave a name of their own.
 
 value("status") == "ok" {
-    source = value("suite") (value("variant") ~ /^torch-/ ? " by PyTorch" : FILENAME ~ /(^|\/)torch\// ? " beside PyTorch" : "")
+    source = name_of(FILENAME) whose(FILENAME)
     if (!(source in known)) { known[source] = 1; sources[++source_count] = source }
     campaign = value("campaign")
     sub(/-doubtful$/, "", campaign)
@@ -14,6 +14,17 @@ value("status") == "ok" {
     if (count_once(revision_count, source, "revision " value("git")))
         revisions[source] = revisions[source] (revisions[source] == "" ? "" : ", ") value("git")
     case_runs[source, joined("case variant dtype params mode")]++
+}
+
+function name_of(path) {
+    gsub(/^.*\/|\.csv$/, "", path)
+    return path
+}
+
+function whose(path) {
+    if (path ~ /(^|\/)llmc\//) return " by llm.c"
+    if (value("variant") ~ /^torch-/) return " by PyTorch"
+    return path ~ /(^|\/)torch\// ? " beside PyTorch" : ""
 }
 
 function count_once(counts, source, what) {

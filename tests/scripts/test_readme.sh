@@ -141,7 +141,7 @@ mv "$work/one-seed" "$device"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
 has "runs, campaigns and cards of a suite" "| optimizer | 4 | 1 to 3 | 2 | 2 |  |"
 # Two cards; on one a case was doubtful and got two runs more, whose first is the process's.
-cat > "$work/runs.csv" <<'EOF'
+cat > "$work/norm.csv" <<'EOF'
 suite,case,variant,dtype,params,mode,campaign,run,status,uuid,git
 norm,a,v,f32,n=1,cold,monday,1,ok,one,abc
 norm,b,v,f32,n=1,cold,monday-doubtful,1,ok,one,abc
@@ -149,9 +149,13 @@ norm,b,v,f32,n=1,cold,monday-doubtful,2,ok,one,abc
 norm,a,v,f32,n=1,cold,tuesday,1,ok,two,def
 norm,b,v,f32,n=1,cold,tuesday,1,failed,two,fed
 EOF
-awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/runs.csv" > "$work/made"
+awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" > "$work/made"
 has "revisions, and doubtful cases of a campaign" "| norm | 3 | 2 | 2 | 2 | abc, def |"
-awk -v mode=cold -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/variants.awk "$work/runs.csv" > "$work/made"
+mkdir -p "$work/llmc"
+cp "$work/norm.csv" "$work/llmc/norm.csv"
+awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" "$work/llmc/norm.csv" > "$work/made"
+has "rows of llm.c are not the suite's" "| norm by llm.c | 3 | 2 | 2 | 2 | abc, def |"
+awk -v mode=cold -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/variants.awk "$work/norm.csv" > "$work/made"
 grep -q '^, 3 runs, driver' "$work/made"
 check $? "the full tables count a campaign's runs once"
 "$work/scripts/readme.sh" baselines/toy-card > "$work/made"
