@@ -76,6 +76,10 @@ device_tables() {
     table runs $(files_of "$folder")
     printf '\n## The same code against itself\n\n'
     sh scripts/tables/self.sh "$folder"*.csv
+    if [ -e "${folder}compares.txt" ]; then
+        printf '\n## Compared on other cards\n\n'
+        awk -f scripts/tables/compares.awk "${folder}compares.txt"
+    fi
     printf '\n# Every shape and variant\n'
     for file in $(files_of "$folder"); do
         case $file in

@@ -155,6 +155,18 @@ mkdir -p "$work/llmc"
 cp "$work/norm.csv" "$work/llmc/norm.csv"
 awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" "$work/llmc/norm.csv" > "$work/made"
 has "rows of llm.c are not the suite's" "| norm by llm.c | 3 | 2 | 2 | 2 | abc, def |"
+# What make compare ends with, as scripts/summary.awk prints it.
+printf 'suite,cases,slower,inconclusive,missing,not_ok,raced,seconds\nnorm,40,1,3,2,4,5,90\n' > "$work/summary.txt"
+{
+    echo '# GPUs, revision, last line'
+    echo "2 abc1234 $(sh scripts/csv.sh summary "$work/summary.txt")"
+} > "$work/compares.txt"
+awk -f scripts/tables/compares.awk "$work/compares.txt" > "$work/made"
+has "what compares ended with" '| `norm` | 2 | 40 | 1.5 | 5 | 1 | 3 (7.5 %) | 2 | 4 | abc1234 |'
+echo '2 abc1234 compare-norm: 40 cases' >> "$work/compares.txt"
+awk -f scripts/tables/compares.awk "$work/compares.txt" > "$work/made" 2> "$work/said"
+[ $? -eq 2 ] && grep -q 'line 3: not what make compare ends with' "$work/said"
+check $? "another line is refused by its number"
 awk -v mode=cold -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/variants.awk "$work/norm.csv" > "$work/made"
 grep -q '^, 3 runs, driver' "$work/made"
 check $? "the full tables count a campaign's runs once"
