@@ -7,8 +7,12 @@
 #   15 runs  16 flags  17 device  18 median of overhead_us
 #
 # Options are the params that are no sizes: those that are not numbers, or only
-# ever 0 and 1. Rows that are not ok have their status and no numbers; a shape
+# ever 0 and 1, or of how many GPUs or ranks a case is. Rows that are not ok have their status and no numbers; a shape
 # that has ok rows too is shown by those.
+
+function is_of_ranks(name, key) {
+    return key == "gpus" || key == "ranks" || (key == "n" && name ~ /^collective[.]/)
+}
 
 # Which of a case's params differ, and which of them hold sizes.
 function learn(name, params,    word, n, i, key, held) {
@@ -17,7 +21,7 @@ function learn(name, params,    word, n, i, key, held) {
         key = word[i]
         sub(/=.*/, "", key)
         held = substr(word[i], length(key) + 2)
-        if (held !~ /^[01]$/ && held ~ /^[0-9]+$/) is_size[name, key] = 1
+        if (held !~ /^[01]$/ && held ~ /^[0-9]+$/ && !is_of_ranks(name, key)) is_size[name, key] = 1
         if (!((name, key) in first_held)) first_held[name, key] = held
         if (first_held[name, key] != held) differs[name, key] = 1
     }

@@ -76,6 +76,17 @@ awk -F, -v OFS=, '/,v1,.*n=1000,/ { $14 = 800 * $10; $15 = 200 * $10 } /,v1,.*n=
     'v1  ;v1 100000 50000;v1 1000000 500000;v1 1600 400;v2 1000 500;' ]
 check $? "points: bytes and operations that differ by the seed are their medians"
 
+# What two ranks and four take are two lines; a size that is called n is one.
+{
+    head -n 1 "$work/small.csv"
+    for shape in 'collective.sum,v,f32,n=2 bytes=8' 'collective.sum,v,f32,n=4 bytes=8' \
+        'toy.forward,v,f32,n=2 bytes=8' 'toy.forward,v,f32,n=4 bytes=8'; do
+        echo "1,toy,$shape,cold,c,1,ok,,5,8,8,A,"
+    done
+} | awk -f compare/csv.awk -f compare/numbers.awk -f $plots/points.awk | cut -f 3,6 | sort -u | tr '\t\n' ' ;' >"$log"
+[ "$(cat "$log")" = 'collective.sum n=2;collective.sum n=4;toy.forward ;' ]
+check $? "points: cases of different numbers of ranks are not on one line"
+
 draws "size: a small file with quotes" small 'toy.forward v1 v2 A, GB/s' $plots/size.sh "$work/small" "$work/small.csv"
 cat >"$work/quotes.csv" <<EOF
 $(head -n 1 "$work/small.csv")
