@@ -196,7 +196,7 @@ peers-cpu:   ## the CPU's variants beside PyTorch's and numpy's, in turn (THREAD
 precise:   ## how many of the rows in results/ reached their precision
 	awk -f compare/csv.awk -f scripts/precise.awk $(wildcard $(SUITES:%=results/%.csv))
 
-.PHONY: peers-baseline study-attention steps-model peers-cpu precise
+.PHONY: baseline-habits peers-baseline study-attention steps-model peers-cpu precise
 peers-baseline: $(COMPARE)   ## append what make peers-model measured to baselines/
 	sh scripts/peers-baseline.sh results/peers
 
@@ -217,6 +217,9 @@ habits: compile-model   ## what habits cost a training step, as a table: results
 	$(BUILD)/model --filter 'model[.]habit' --csv results/habits.csv --runs $(or $(RUNS),3) $(ARGS)
 	scripts/habits.sh results/habits.csv > results/habits.md
 	cat results/habits.md
+
+baseline-habits: compile-model   ## append habits to this device's baselines, where compare-model has none
+	sh scripts/baseline.sh $(BUILD)/model habits $(BASELINE_RUNS) --filter 'model[.]habit' $(ARGS)
 
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines
 	$(call ONE_BY_ONE,baseline)

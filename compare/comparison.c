@@ -263,7 +263,8 @@ static bool add_pair(struct comparison *comparison, uint32_t baseline_case, uint
 {
     size_t index = comparison->count++;
     struct case_result *result = &comparison->results[index];
-    *result = (struct case_result){.case_id = current_case, .baseline_case_id = baseline_case};
+    *result = (struct case_result){.case_id = current_case, .baseline_case_id = baseline_case,
+                                   .in_current = current.count > 0};
     result->baseline_median = result->current_median = (double)NAN;
     if (baseline.count > 0 && current.count > 0) {
         comparison->common++;

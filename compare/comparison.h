@@ -33,6 +33,7 @@ struct case_result {
     uint32_t case_id;
     uint32_t baseline_case_id; /* another one where variants are compared */
     enum outcome outcome;
+    bool in_current; /* rows, whatever their status */
     struct problem problem;
     const char *other_flush; /* the mode that the other side has instead, or NULL */
     double baseline_median;  /* of the metric, without the constant; NAN without values */

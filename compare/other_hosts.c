@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-/* How params tell of how many GPUs or ranks a case is. */
+/* How params tell of how many GPUs or ranks a case is: of the suites that measure all that there
+ * are, as elsewhere a word may be any number. */
 static const struct {
-    const char *suite; /* NULL: any */
-    const char *name;
-} numbers[] = {{NULL, "gpus="}, {NULL, "ranks="}, {"collective", "n="}};
+    const char *suite, *name;
+} numbers[] = {{"scaling", "gpus="}, {"scaling", "ranks="}, {"collective", "n="}};
 
 /* Of words with a blank between them, where the one that begins so is, or NULL. */
 static const char *find_word(const char *words, const char *beginning)
@@ -27,7 +27,7 @@ static const char *number_word(const struct case_key *key)
 {
     const char *word = NULL;
     for (size_t i = 0; !word && i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!numbers[i].suite || strcmp(numbers[i].suite, key->parts[KEY_SUITE]) == 0)
+        if (strcmp(numbers[i].suite, key->parts[KEY_SUITE]) == 0)
             word = find_word(key->parts[KEY_PARAMS], numbers[i].name);
     return word;
 }
@@ -68,16 +68,15 @@ bool note_other_hosts(struct comparison *comparison)
     for (size_t i = 0; complete && i < comparison->count; i++) {
         const struct case_key *key = &cases[comparison->results[i].case_id];
         const char *word = number_word(key);
-        enum outcome outcome = comparison->results[i].outcome;
-        if (word && outcome != OUTCOME_MISSING && outcome != OUTCOME_NEVER_OK)
+        if (word && comparison->results[i].in_current)
             complete = learn(&known, key, word);
     }
     for (size_t i = 0; complete && i < comparison->count; i++) {
         struct case_result *result = &comparison->results[i];
         const struct case_key *key = &cases[result->case_id];
         const char *word = number_word(key);
-        if (word && result->outcome == OUTCOME_MISSING && is_known(&known, key, NULL) &&
-            !is_known(&known, key, word))
+        if (word && result->outcome == OUTCOME_MISSING && !result->in_current &&
+            is_known(&known, key, NULL) && !is_known(&known, key, word))
             result->outcome = OUTCOME_ELSEWHERE;
     }
     intern_free(&known);

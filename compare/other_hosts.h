@@ -4,8 +4,8 @@
 
 #include "comparison.h"
 
-/* What is missing and of a number of GPUs or ranks that no current row of its suite has, where
- * rows of other numbers are there, becomes OUTCOME_ELSEWHERE. False: no memory. */
+/* What has no current row, and is of a number of GPUs or ranks that no current row of its suite is
+ * of, becomes OUTCOME_ELSEWHERE where rows of other numbers are there. False: no memory. */
 bool note_other_hosts(struct comparison *comparison);
 
 #endif

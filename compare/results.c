@@ -363,13 +363,26 @@ static bool names_a_throttle(const char *flags)
     return false;
 }
 
-/* What a suite says of a case that needs two or more GPUs: reason=needs_two_GPUs. */
+/* How long the number is that the text begins with, in digits or a word that suites use. */
+static size_t number_size(const char *text)
+{
+    static const char two[] = "two", more[] = "more";
+    if (strncmp(text, two, sizeof two - 1) == 0)
+        return sizeof two - 1;
+    return strncmp(text, more, sizeof more - 1) == 0 ? sizeof more - 1 : strspn(text, "0123456789");
+}
+
+/* reason=needs_two_GPUs: what a suite says of a case that needs more GPUs than the host has. */
 static bool names_gpus(const char *flags)
 {
     static const char reason[] = "reason=needs_", gpus[] = "_GPUs";
-    const char *word = strstr(flags, reason);
-    size_t size = word ? strcspn(word, " ") : 0;
-    return size >= sizeof reason + sizeof gpus - 2 && strncmp(word + size - (sizeof gpus - 1), gpus, sizeof gpus - 1) == 0;
+    const char *found = strstr(flags, reason);
+    if (!found)
+        return false;
+    const char *number = found + sizeof reason - 1;
+    size_t size = number_size(number);
+    return size > 0 && strncmp(number + size, gpus, sizeof gpus - 1) == 0 &&
+           strchr(" ", number[size + sizeof gpus - 1]);
 }
 
 static bool read_float(struct loading *loading, int column, float *out)

@@ -42,6 +42,11 @@ watched "$program" --runs "$runs" --csv "$measured" "$@" || status=$?
 [ "$status" -le 1 ] || exit "$status"
 [ -e "$measured" ] || exit "$status"
 refuse_unverified "$measured"
+# What compare-model does not measure it would miss for ever.
+if [ "$suite" = model ] && sh scripts/csv.sh values name=case "$measured" | grep -qx 'model[.]habit'; then
+    echo "baseline-model: habits have a baseline of their own (make baseline-habits); nothing is appended" >&2
+    exit 2
+fi
 folder=$(sh scripts/device-folder.sh "$measured")
 baseline=$folder/$suite.csv
 if [ -e "$baseline" ]; then

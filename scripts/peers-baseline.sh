@@ -1,7 +1,8 @@
 #!/bin/sh
 # peers-baseline.sh FOLDER - appends the rows that compare/peers-model.sh left in FOLDER to
-# the baselines of their device: the suite's to model.csv, PyTorch's to torch/model.csv,
-# llm.c's to llmc/model.csv, so that ratios are of one sitting. Refuses a working tree with
+# the baselines of their device: the suite's and PyTorch's to torch/model.csv, llm.c's to
+# llmc/model.csv, so that ratios are of one sitting, and compare-model, which measures otherwise,
+# does not go by them. Refuses a working tree with
 # changes, and all of the files if one cannot be appended.
 set -eu
 export LC_ALL=C CDPATH=
@@ -13,7 +14,7 @@ export LC_ALL=C CDPATH=
 refuse_changes peers-baseline
 folder=$(sh scripts/device-folder.sh "$1/model.csv")
 each() { # each FUNCTION: of what was measured and where it belongs
-    "$1" "$measured/model.csv" "$folder/model.csv"
+    "$1" "$measured/model.csv" "$folder/torch/model.csv"
     for whose in torch llmc; do
         [ ! -s "$measured/$whose.csv" ] || "$1" "$measured/$whose.csv" "$folder/$whose/model.csv"
     done

@@ -10,6 +10,7 @@
     missing += number("missing")
     not_ok += number("not_ok")
     raced += number("raced")
+    elsewhere += number("elsewhere")
     seconds += number("seconds")
 }
 
@@ -17,7 +18,7 @@ END {
     if (failed) exit 2
     if (all) printf "compare: %d suites, ", suites
     else printf "compare-%s: ", name
-    printf "%d cases in %.1f min: %d slower, %d inconclusive (%.1f %%), %d missing, %d not ok, %d raced%s\n",
+    printf "%d cases in %.1f min: %d slower, %d inconclusive (%.1f %%), %d missing, %d not ok, %d raced%s%s\n",
            cases, seconds / 60, slower, inconclusive, cases ? 100 * inconclusive / cases : 0, missing, not_ok, raced,
-           (unjudged == "" ? "" : "; not judged:" unjudged)
+           elsewhere ? sprintf("; %d of other hosts", elsewhere) : "", (unjudged == "" ? "" : "; not judged:" unjudged)
 }

@@ -1,13 +1,14 @@
 # verdicts.awk - with csv.awk: how many cases of a comparison have which verdict, as a CSV of
 # one row for summary.awk. Files of gpubench-compare --format csv, of a case in several the
 # last one's verdict, but where a race has nothing to say against SLOWER; those of `raced` were
-# raced. `subset` set: nobody misses the missing.
+# raced. `subset` set: nobody misses the missing. What only other hosts can measure (elsewhere) is
+# counted by itself.
 
 value("verdict") == "missing" && subset != "" { next }
 
 {
     key = joined("suite case variant backend dtype params mode")
-    if (!(key in verdict)) cases++
+    if (!(key in verdict) && value("verdict") != "elsewhere") cases++
     untold = file == raced && value("verdict") == "inconclusive" && value("ratio_low") == ""
     if (!untold || verdict[key] != "SLOWER") verdict[key] = value("verdict")
     was_raced += file == raced
@@ -16,7 +17,7 @@ value("verdict") == "missing" && subset != "" { next }
 END {
     if (failed) exit 2
     for (key in verdict) count[verdict[key]]++
-    print "suite,cases,slower,inconclusive,missing,not_ok,raced,seconds"
-    printf "%s,%d,%d,%d,%d,%d,%d,%d\n", suite, cases, count["SLOWER"], count["inconclusive"], count["missing"],
-           count["not ok"], was_raced, seconds
+    print "suite,cases,slower,inconclusive,missing,not_ok,raced,elsewhere,seconds"
+    printf "%s,%d,%d,%d,%d,%d,%d,%d,%d\n", suite, cases, count["SLOWER"], count["inconclusive"], count["missing"],
+           count["not ok"], was_raced, count["elsewhere"], seconds
 }

@@ -38,7 +38,7 @@ static const char *usual(const char *given, const char *otherwise)
 
 void add_row(struct text *text, struct text_row row)
 {
-    add_text(text, "%s,suite,%s,%s,%s,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,%s,%s,%s,%s,0000:01:00.0,%s,%s,%s,%s,%s,580\n", usual(row.schema, "2"),
+    add_text(text, "%s,%s,%s,%s,%s,f32,%s,%s,%s,%u,0,%s,%s,%s,%s,%s,%s,%s,%s,%s,0000:01:00.0,%s,%s,%s,%s,%s,580\n", usual(row.schema, "2"), usual(row.suite, "suite"),
              usual(row.name, "copy"), usual(row.variant, "plain"), usual(row.backend, "cuda"), usual(row.params, "n=1"), usual(row.mode, "cold"),
              usual(row.campaign, "c1"), row.run, usual(row.status, "ok"), usual(row.flags, ""),
              usual(row.median_us, "100"), usual(row.overhead_us, ""), usual(row.gb_per_s, ""), usual(row.bytes, "1024"), usual(row.flops, ""),

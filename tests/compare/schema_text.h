@@ -13,6 +13,7 @@ struct text {
 /* One row; what is NULL or 0 gets a usual value. */
 struct text_row {
     const char *schema;
+    const char *suite;
     const char *name; /* of the case, as it stands in the file */
     const char *variant;
     const char *backend;

@@ -135,6 +135,11 @@ takes "model.step a f32 n=1 $spread" "model.habit a f32 n=1 $spread"
 sh scripts/compare.sh ./toy model 1 --filter habit > "$log" 2>&1
 [ "$(grep -c '^2,toy,model[.]habit' results/model.csv)" -eq 1 ] && [ "$(wc -l < results/model.csv)" -eq 2 ]
 check $? "a filter of the caller's is the only one"
+takes "model.step a f32 n=1 $spread" "model.part a f32 n=1 unsupported"
+sed -i 's/^ *ok = time/if (time == "unsupported") flags = "reason=needs_two_GPUs"\n&/' toy
+sh scripts/compare.sh ./toy model 1 > "$log" 2>&1
+[ $? -eq 0 ] && tail -n 1 "$log" | grep -qE '^compare-model: 1 cases in .* 0 missing, 0 not ok, 0 raced; 1 of other hosts$'
+check $? "what needs more GPUs than there are is told by itself"
 rm -f results/model* baselines/toy-card-1/model.csv
 mv kept $baseline
 
@@ -309,11 +314,11 @@ check $? "whatever the baselines have"
 rm -r baselines/other-card
 
 # One line over all suites.
-head='suite,cases,slower,inconclusive,missing,not_ok,raced,seconds'
-printf '%s\nnorm,256,0,2,0,0,5,54\n' $head > results/norm-summary.txt
-printf '%s\nloss,44,1,1,3,2,1,33\n' $head > results/loss-summary.txt
+head='suite,cases,slower,inconclusive,missing,not_ok,raced,elsewhere,seconds'
+printf '%s\nnorm,256,0,2,0,0,5,0,54\n' $head > results/norm-summary.txt
+printf '%s\nloss,44,1,1,3,2,1,7,33\n' $head > results/loss-summary.txt
 sh scripts/summary.sh norm loss > "$log" 2>&1 &&
-    [ "$(cat "$log")" = 'compare: 2 suites, 300 cases in 1.4 min: 1 slower, 3 inconclusive (1.0 %), 3 missing, 2 not ok, 6 raced' ]
+    [ "$(cat "$log")" = 'compare: 2 suites, 300 cases in 1.4 min: 1 slower, 3 inconclusive (1.0 %), 3 missing, 2 not ok, 6 raced; 7 of other hosts' ]
 check $? "all suites: their sums"
 sh scripts/summary.sh model norm rope > "$log" 2>&1 &&
     [ "$(cat "$log")" = 'compare: 1 suites, 256 cases in 0.9 min: 0 slower, 2 inconclusive (0.8 %), 0 missing, 0 not ok, 5 raced; not judged: model rope' ]

@@ -128,8 +128,8 @@ norm) exit 2 ;;
 loss) slower=1 ;;
 esac
 {
-    echo suite,cases,slower,inconclusive,missing,not_ok,raced,seconds
-    echo "$2,10,${slower:-0},0,0,0,0,60"
+    echo suite,cases,slower,inconclusive,missing,not_ok,raced,elsewhere,seconds
+    echo "$2,10,${slower:-0},0,0,0,0,0,60"
 } > "results/$2-summary.txt"
 exit "${slower:-0}"
 EOS

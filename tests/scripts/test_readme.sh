@@ -156,7 +156,7 @@ cp "$work/norm.csv" "$work/llmc/norm.csv"
 awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" "$work/llmc/norm.csv" > "$work/made"
 has "rows of llm.c are not the suite's" "| norm by llm.c | 3 | 2 | 2 | 2 | abc, def |"
 # What make compare ends with, as scripts/summary.awk prints it.
-printf 'suite,cases,slower,inconclusive,missing,not_ok,raced,seconds\nnorm,40,1,3,2,4,5,90\n' > "$work/summary.txt"
+printf 'suite,cases,slower,inconclusive,missing,not_ok,raced,elsewhere,seconds\nnorm,40,1,3,2,4,5,0,90\n' > "$work/summary.txt"
 {
     echo '# GPUs, revision, last line'
     echo "2 abc1234 $(sh scripts/csv.sh summary "$work/summary.txt")"

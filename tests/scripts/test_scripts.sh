@@ -70,6 +70,19 @@ FORCE=1 sh scripts/baseline.sh ./fake toy 3 --csv mine.csv > log 2>&1
 [ $? -eq 2 ] && [ ! -s calls ] && grep -q 'baseline-toy: --csv is not for ARGS' log && cmp -s kept baselines/toy-card-1/toy.csv
 check $? "rows that would go elsewhere are refused before they are measured"
 
+# Of the model's suite compare-model measures no habits, and would miss them.
+: > calls
+rows next1 model 100 100.1
+sed 's/toy.steady/model.habit/' next1 > next2
+FORCE=1 sh scripts/baseline.sh ./fake model 2 > log 2>&1
+[ $? -eq 0 ] && grep -q -- '--filter ^model\[.\](forward|forward_loss|backward|step|part) $' calls &&
+    [ "$(wc -l < baselines/toy-card-1/model.csv)" -eq 5 ]
+check $? "the model's baseline is of its passes and parts"
+FORCE=1 sh scripts/baseline.sh ./fake model 2 --filter habit > log 2>&1
+[ $? -eq 2 ] && grep -q 'make baseline-habits' log && [ "$(wc -l < baselines/toy-card-1/model.csv)" -eq 5 ]
+check $? "and habits that were asked for are not appended to it"
+rm baselines/toy-card-1/model.csv
+
 # What a later version of the header writes behind the old columns.
 cp baselines/toy-card-1/toy.csv kept
 : > calls
