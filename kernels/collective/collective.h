@@ -135,7 +135,7 @@ typedef struct collective_stalls {
 enum { COLLECTIVE_MESSAGE = 200 };
 
 /* What executions took: from the first rank's start to the last one's end, and the host until
- * all of them were enqueued; 0 where calls return when they are done. */
+ * all of them were enqueued; 0 where calls return when they are done, or a gate held the GPUs. */
 typedef struct collective_time {
     double us, enqueue_us;
 } collective_time;

@@ -37,7 +37,7 @@ struct rank_state {
 
 struct nccl_state {
     const nccl_api *api;
-    bool ungated; /* a call waited for a device: no batch is held any more */
+    int time_outs; /* of the gate, in a row */
     collective_ranks ranks;
     rank_state *each; /* of this process */
     collective_shape graph_shape;
@@ -350,7 +350,7 @@ int end_captures(nccl_state *s, int begun, int code, cudaGraph_t *graphs, const 
     for (int i = 0; i < begun; i++) {
         (void)cudaSetDevice(s->each[i].device);
         cudaError_t ended = cudaStreamEndCapture(s->each[i].stream, &graphs[i]);
-        if (code == 0) code = failed(i, "a capture", ended);
+        if (code == 0) code = failed(s->ranks.first + i, "a capture", ended);
     }
     return code;
 }
@@ -362,15 +362,17 @@ int capture(nccl_state *s, const collective_shape *shape, const collective_buffe
     int code = 0, begun = 0;
     for (; begun < s->ranks.count && code == 0; begun++) {
         (void)cudaSetDevice(s->each[begun].device);
-        code = failed(begun, "a capture", cudaStreamBeginCapture(s->each[begun].stream,
-                                                                 cudaStreamCaptureModeThreadLocal));
+        code = failed(s->ranks.first + begun, "a capture",
+                      cudaStreamBeginCapture(s->each[begun].stream,
+                                             cudaStreamCaptureModeThreadLocal));
     }
     if (code == 0) code = enqueue_all(s, shape, buffers, failed);
     code = end_captures(s, begun, code, graphs, failed);
     for (int i = 0; i < begun; i++) {
         (void)cudaSetDevice(s->each[i].device);
         if (code == 0)
-            code = failed(i, "a graph", cudaGraphInstantiateWithFlags(&s->each[i].graph, graphs[i], 0));
+            code = failed(s->ranks.first + i, "a graph",
+                          cudaGraphInstantiateWithFlags(&s->each[i].graph, graphs[i], 0));
         if (graphs[i]) (void)cudaGraphDestroy(graphs[i]);
     }
     if (code != 0) (void)cudaGetLastError();
@@ -503,6 +505,10 @@ constexpr uint64_t MOST_HELD = 64, MOST_GRAPHS_HELD = 16;
 
 constexpr auto HELD_FOR = std::chrono::seconds(1);
 
+/* One may be a process that was stopped for a while; after two a call waits for its device, and no
+ * batch is held any more. */
+constexpr int MOST_TIME_OUTS = 2;
+
 /* What keeps the streams of all ranks from a batch that is not enqueued as a whole. Opens by
  * itself after a while, lest a call that waits for a device waits for ever. Outlives every
  * communicator, as what an aborted one has enqueued may come to it later. */
@@ -547,12 +553,16 @@ struct execution {
     }
 };
 
-/* So many, and in front of them one that is not timed, where `led`. */
-int enqueue_batch(const execution &e, uint64_t count, bool led, const failure &failed)
+/* So many, and in front of them one that is not timed, where `led`. Adds what the host takes for
+ * those that are. */
+int enqueue_batch(const execution &e, uint64_t count, bool led, double *enqueue_us,
+                  const failure &failed)
 {
     int code = led ? e.once(failed) : 0;
     if (code == 0) code = record(e.s, false, failed);
+    const double start_s = now_s();
     for (uint64_t i = 0; i < count && code == 0; i++) code = e.once(failed);
+    *enqueue_us += (now_s() - start_s) * 1e6;
     return code ? code : record(e.s, true, failed);
 }
 
@@ -561,18 +571,17 @@ int execute_batch(const execution &e, uint64_t count, bool led, collective_time 
                   const failure &failed)
 {
     nccl_state *s = e.s;
-    const bool held = led && !s->ungated;
-    double us = 0;
+    const bool held = led && s->time_outs < MOST_TIME_OUTS;
+    double us = 0, enqueue_us = 0;
     int code = held ? hold(s, failed) : 0;
-    const double start_s = now_s();
-    if (code == 0) code = enqueue_batch(e, count, led, failed);
-    const double enqueue_us = (now_s() - start_s) * 1e6;
+    if (code == 0) code = enqueue_batch(e, count, led, &enqueue_us, failed);
     gate.open.store(true);
     if (code == 0) code = wait_all(s, e.stop, failed);
     if (code == 0) code = longest(s, &us, failed);
-    s->ungated = s->ungated || (held && gate.timed_out.load());
+    const bool timed_out = held && gate.timed_out.load();
+    if (held) s->time_outs = timed_out ? s->time_outs + 1 : 0;
     took->us += us;
-    if (!held || s->ungated) took->enqueue_us += enqueue_us;
+    if (!held || timed_out) took->enqueue_us += enqueue_us;
     return code;
 }
 
