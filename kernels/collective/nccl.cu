@@ -11,12 +11,12 @@
  */
 #include "collective.h"
 #include "nccl_api.h"
+#include "nccl_gate.h"
 
 #include <ctime>
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -503,38 +503,18 @@ int longest(nccl_state *s, double *us, const failure &failed)
  * Every process of a job has the same, as all do the same number of executions. */
 constexpr uint64_t MOST_HELD = 64, MOST_GRAPHS_HELD = 16;
 
-constexpr auto HELD_FOR = std::chrono::seconds(1);
-
 /* One may be a process that was stopped for a while; after two a call waits for its device, and no
  * batch is held any more. */
 constexpr int MOST_TIME_OUTS = 2;
 
-/* What keeps the streams of all ranks from a batch that is not enqueued as a whole. Opens by
- * itself after a while, lest a call that waits for a device waits for ever. Outlives every
- * communicator, as what an aborted one has enqueued may come to it later. */
-struct {
-    std::atomic<bool> open, timed_out;
-} gate;
-
-/* On each stream. One at a time may wait: what opens it opens it for the others. */
-void CUDART_CB wait_at_gate(void *)
-{
-    const auto end = std::chrono::steady_clock::now() + HELD_FOR;
-    while (!gate.open.load() && !gate.timed_out.load()) {
-        if (std::chrono::steady_clock::now() > end) gate.timed_out.store(true);
-        std::this_thread::yield();
-    }
-}
-
 int hold(nccl_state *s, const failure &failed)
 {
     int code = 0;
-    gate.open.store(false);
-    gate.timed_out.store(false);
+    nccl_gate::close();
     for (int i = 0; i < s->ranks.count && code == 0; i++) {
         (void)cudaSetDevice(s->each[i].device);
         code = failed(s->ranks.first + i, "a host function",
-                      cudaLaunchHostFunc(s->each[i].stream, wait_at_gate, nullptr));
+                      nccl_gate::enqueue(s->each[i].stream));
     }
     return code;
 }
@@ -575,10 +555,9 @@ int execute_batch(const execution &e, uint64_t count, bool led, collective_time 
     double us = 0, enqueue_us = 0;
     int code = held ? hold(s, failed) : 0;
     if (code == 0) code = enqueue_batch(e, count, led, &enqueue_us, failed);
-    gate.open.store(true);
+    const bool timed_out = nccl_gate::open() && held;
     if (code == 0) code = wait_all(s, e.stop, failed);
     if (code == 0) code = longest(s, &us, failed);
-    const bool timed_out = held && gate.timed_out.load();
     if (held) s->time_outs = timed_out ? s->time_outs + 1 : 0;
     took->us += us;
     if (!held || timed_out) took->enqueue_us += enqueue_us;
