@@ -55,7 +55,7 @@ END {
     run_count = 0
     for (r in runs) run_count++
     printf "%s, %d run%s, driver %s, CUDA %s, revision %s. Microseconds, %s.\n", device,
-           run_count, run_count == 1 ? "" : "s", drivers, runtimes, revisions, mode
+           run_count, (run_count == 1 ? "" : "s"), drivers, runtimes, revisions, mode
     n = 0
     for (t in tables) ordered[++n] = t
     sort(ordered, n)

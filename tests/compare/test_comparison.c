@@ -4,79 +4,12 @@
 #include "../../compare/self.h"
 
 #include "cmocka_all.h"
-#include "schema_text.h"
+#include "two_sides.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Two sides under construction; finish compares them. */
-struct sides {
-    struct text baseline;
-    struct text current;
-    struct compared compared;
-};
-
-static struct sides begin(void)
-{
-    struct sides sides = {.baseline = {0}};
-    add_header(&sides.baseline);
-    add_header(&sides.current);
-    return sides;
-}
-
-static void finish_with(struct sides *sides, struct settings settings)
-{
-    compare_texts(&sides->compared, settings, &sides->baseline, &sides->current);
-}
-
-static void finish(struct sides *sides)
-{
-    finish_with(sides, usual_settings());
-    if (!sides->compared.loaded)
-        fail_msg("%s", sides->compared.error);
-}
-
-static void end(struct sides *sides)
-{
-    compared_free(&sides->compared);
-    free_text(&sides->baseline);
-    free_text(&sides->current);
-}
-
-static const struct case_result *result_of(const struct sides *sides, const char *name)
-{
-    const struct comparison *comparison = &sides->compared.comparison;
-    for (size_t i = 0; i < comparison->count; i++)
-        if (strcmp(comparison->catalogue->cases[comparison->results[i].case_id].parts[KEY_CASE], name) == 0)
-            return &comparison->results[i];
-    fail_msg("no case %s", name);
-    return NULL;
-}
-
-static void assert_outcome(const struct sides *sides, const char *name, enum outcome outcome)
-{
-    assert_int_equal(result_of(sides, name)->outcome, outcome);
-}
-
-static void assert_verdict(const struct sides *sides, const char *name, enum verdict verdict)
-{
-    assert_outcome(sides, name, OUTCOME_JUDGED);
-    assert_int_equal(result_of(sides, name)->judgement.verdict, verdict);
-}
-
-static int status_of(const struct sides *sides)
-{
-    return comparison_status(&sides->compared.comparison);
-}
-
-/* Ten steady baseline runs and three current ones of the case. */
-static void add_both(struct sides *sides, const char *name, double baseline_us, double current_us)
-{
-    add_runs(&sides->baseline, (struct text_row){.name = name}, 10, baseline_us, 0.002);
-    add_runs(&sides->current, (struct text_row){.name = name, .campaign = "new"}, 3, current_us, 0.002);
-}
 
 static void assert_load_error(struct sides *sides, const char *message)
 {
@@ -387,61 +320,6 @@ static void cases_that_fail(void **state)
     assert_outcome(&sides, "never", OUTCOME_NEVER_OK);
     assert_outcome(&sides, "mended", OUTCOME_NEW);
     assert_outcome(&sides, "skipped", OUTCOME_MISSING);
-    assert_int_equal(status_of(&sides), EXIT_WORSE);
-    end(&sides);
-}
-
-/* A host of one GPU has no case of two, and none that says it needs two. */
-static void other_hosts_cases_are_not_missed(void **state)
-{
-    (void)state;
-    struct sides sides = begin();
-    struct text_row one = {.suite = "scaling", .name = "step", .params = "gpus=1 b=8"};
-    struct text_row two = {.suite = "scaling", .name = "step", .params = "gpus=2 b=8"};
-    struct text_row twelve = {.suite = "scaling", .name = "other", .params = "b=8 gpus=12"};
-    struct text_row peer = {.name = "peer", .run = 1, .status = "unsupported", .median_us = "",
-                            .flags = "reason=needs_two_GPUs"};
-    add_runs(&sides.baseline, one, 3, 100, 0.0);
-    add_runs(&sides.baseline, two, 3, 100, 0.0);
-    add_runs(&sides.baseline, twelve, 3, 100, 0.0);
-    add_runs(&sides.baseline, (struct text_row){.name = "peer"}, 3, 100, 0.0);
-    two.name = "never", two.run = 1, two.status = "unsupported", two.median_us = "";
-    add_row(&sides.baseline, two);
-    add_runs(&sides.current, one, 3, 100, 0.0);
-    add_row(&sides.current, peer);
-    finish(&sides);
-    assert_outcome(&sides, "other", OUTCOME_ELSEWHERE);
-    assert_outcome(&sides, "peer", OUTCOME_ELSEWHERE);
-    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_ELSEWHERE), 3);
-    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 0);
-    assert_int_equal(status_of(&sides), EXIT_FINE);
-    end(&sides);
-}
-
-/* A number that a current row has, ok or not, is of this host; of another suite, or where no row
- * tells of a number, it may be anything. */
-static void this_hosts_cases_are_missed(void **state)
-{
-    (void)state;
-    struct sides sides = begin();
-    add_both(&sides, "kept", 100, 100);
-    add_runs(&sides.baseline, (struct text_row){.suite = "scaling", .name = "ranks", .params = "b=8 ranks=2"}, 3, 100, 0.0);
-    add_runs(&sides.baseline, (struct text_row){.name = "rows", .params = "ranks=2"}, 3, 100, 0.0);
-    add_runs(&sides.baseline, (struct text_row){.name = "worked", .params = "x=3"}, 3, 100, 0.0);
-    add_runs(&sides.current, (struct text_row){.name = "rows", .params = "ranks=1"}, 3, 100, 0.0);
-    finish(&sides);
-    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
-    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 3);
-    compared_free(&sides.compared);
-    struct text_row skipped = {.suite = "scaling", .name = "skipped", .params = "ranks=2", .run = 1,
-                               .status = "skipped", .median_us = ""};
-    add_row(&sides.current, skipped);
-    add_runs(&sides.current, (struct text_row){.suite = "scaling", .name = "one", .params = "ranks=1"}, 3, 100, 0.0);
-    add_row(&sides.current, (struct text_row){.name = "worked", .params = "x=3", .run = 1, .status = "unsupported",
-                                              .median_us = "", .flags = "reason=needs_Hopper_GPUs"});
-    finish(&sides);
-    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
-    assert_outcome(&sides, "worked", OUTCOME_NOT_OK);
     assert_int_equal(status_of(&sides), EXIT_WORSE);
     end(&sides);
 }
@@ -831,8 +709,6 @@ int main(void)
         cmocka_unit_test(single_and_equal_runs),
         cmocka_unit_test(a_file_against_itself),
         cmocka_unit_test(cases_that_fail),
-        cmocka_unit_test(other_hosts_cases_are_not_missed),
-        cmocka_unit_test(this_hosts_cases_are_missed),
         cmocka_unit_test(other_work_has_no_verdict),
         cmocka_unit_test(modes_are_cases_of_their_own),
         cmocka_unit_test(flushes_are_not_compared),

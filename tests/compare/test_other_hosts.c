@@ -1,0 +1,66 @@
+/* What a host cannot measure for its number of GPUs, and what it only seems not to. */
+#include "two_sides.h"
+
+/* A host of one GPU has no case of two, and none that says it needs two. */
+static void other_hosts_cases_are_not_missed(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    struct text_row one = {.suite = "scaling", .name = "step", .params = "gpus=1 b=8"};
+    struct text_row two = {.suite = "scaling", .name = "step", .params = "gpus=2 b=8"};
+    struct text_row twelve = {.suite = "scaling", .name = "other", .params = "b=8 gpus=12"};
+    struct text_row peer = {.name = "peer", .run = 1, .status = "unsupported", .median_us = "",
+                            .flags = "reason=needs_two_GPUs"};
+    add_runs(&sides.baseline, one, 3, 100, 0.0);
+    add_runs(&sides.baseline, two, 3, 100, 0.0);
+    add_runs(&sides.baseline, twelve, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "peer"}, 3, 100, 0.0);
+    two.name = "never", two.run = 1, two.status = "unsupported", two.median_us = "";
+    add_row(&sides.baseline, two);
+    add_runs(&sides.current, one, 3, 100, 0.0);
+    add_row(&sides.current, peer);
+    finish(&sides);
+    assert_outcome(&sides, "other", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "peer", OUTCOME_ELSEWHERE);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_ELSEWHERE), 3);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 0);
+    assert_int_equal(status_of(&sides), EXIT_FINE);
+    end(&sides);
+}
+
+/* A number that a current row has, ok or not, is of this host; of another suite, or where no row
+ * tells of a number, it may be anything. */
+static void this_hosts_cases_are_missed(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    add_both(&sides, "kept", 100, 100);
+    add_runs(&sides.baseline, (struct text_row){.suite = "scaling", .name = "ranks", .params = "b=8 ranks=2"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "rows", .params = "ranks=2"}, 3, 100, 0.0);
+    add_runs(&sides.baseline, (struct text_row){.name = "worked", .params = "x=3"}, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.name = "rows", .params = "ranks=1"}, 3, 100, 0.0);
+    finish(&sides);
+    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 3);
+    compared_free(&sides.compared);
+    struct text_row skipped = {.suite = "scaling", .name = "skipped", .params = "ranks=2", .run = 1,
+                               .status = "skipped", .median_us = ""};
+    add_row(&sides.current, skipped);
+    add_runs(&sides.current, (struct text_row){.suite = "scaling", .name = "one", .params = "ranks=1"}, 3, 100, 0.0);
+    add_row(&sides.current, (struct text_row){.name = "worked", .params = "x=3", .run = 1, .status = "unsupported",
+                                              .median_us = "", .flags = "reason=needs_Hopper_GPUs"});
+    finish(&sides);
+    assert_outcome(&sides, "ranks", OUTCOME_MISSING);
+    assert_outcome(&sides, "worked", OUTCOME_NOT_OK);
+    assert_int_equal(status_of(&sides), EXIT_WORSE);
+    end(&sides);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_hosts_cases_are_not_missed),
+        cmocka_unit_test(this_hosts_cases_are_missed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
