@@ -50,11 +50,14 @@ plan
 ! grep -q "^$work/nvcc -std" "$work/plan"
 check $? "no GPU: auto builds for the CPU"
 smi 0 9.0
+# Each subshell has the variable for itself.
+# shellcheck disable=SC2030,SC2031
 for hidden in '' -1 none; do
     (export CUDA_VISIBLE_DEVICES="$hidden" && plan)
     ! grep -q "^$work/nvcc -std" "$work/plan"
     check $? "CUDA_VISIBLE_DEVICES='$hidden' hides the GPU: auto builds for the CPU"
 done
+# shellcheck disable=SC2030,SC2031
 for seen in 0 1,0 GPU-0e9689 MIG-3f; do
     (export CUDA_VISIBLE_DEVICES="$seen" && plan)
     grep -q "^$work/nvcc -std" "$work/plan"

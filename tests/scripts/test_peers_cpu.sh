@@ -74,6 +74,7 @@ has '| `layernorm.forward` | f32 | n=1 | 1 | threads 20.0 | copy 50.0 | 0.40 |'
 check $? "a pass over memory beside the fastest copy"
 {
     echo "$columns"
+    # shellcheck disable=SC2034 # what row prints has its name
     campaign=now
     for bytes in 4000000 2000000 9000000; do
         eval "echo \"$(row layernorm.forward threads 200 190 210 $bytes)\""

@@ -28,7 +28,7 @@ if [ -n "$first" ]; then
 else
     check 0 "--cpu" "this system names no processors"
 fi
-for list in '' x 1- 2-1 0,; do
+for list in '' x 1- 2-1 '0,'; do
     suite --cpu "$list"
     [ $? -eq 2 ] && grep -q -- '--cpu' "$log"
     check $? "--cpu '$list' is refused by name"
