@@ -472,6 +472,7 @@ int wait_all(nccl_state *s, const volatile int *stop, const failure &failed)
             code = look_for_errors(s, failed);
         }
         if (code != 0) return code;
+        std::this_thread::yield(); /* the gate's may have no other processor */
     }
     return 0;
 }
