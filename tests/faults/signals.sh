@@ -75,7 +75,7 @@ after_program() {
     look_at_rows rows.csv
     known='begin tmp earlier rows.csv rows.json samples.csv'
     look_at_rest . '^rows\.csv\.(partial|[0-9]+\.tmp$)|^(rows\.json|samples\.csv)\.[0-9]+\..*tmp$'
-    for left in rows.csv.[0-9]*.tmp; do
+    for left in rows.csv.[0-9]*.tmp tmp/gpubench.*; do
         [ ! -s "$left" ] || complain "$left holds something"
     done
     for left in rows.csv.partial*; do
@@ -84,12 +84,12 @@ after_program() {
     [ ! -e rows.json ] || ! command -v python3 > /dev/null || python3 -m json.tool rows.json > "$work/said" 2>&1 ||
         complain "rows.json is no JSON"
     known=
-    look_at_rest tmp '^none$'
+    look_at_rest tmp '^gpubench\.[A-Za-z0-9]+$'
 }
 
 again_program() {
     are_rows rows.csv || complain "rows.csv is not whole after a second start"
-    rm -f rows.csv.partial* ./*.tmp
+    rm -f rows.csv.partial* ./*.tmp tmp/gpubench.*
 }
 
 prepare_program() { echo "exec '$programs/host_program' $quick --csv rows.csv --json rows.json --samples samples.csv"; }
