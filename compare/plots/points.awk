@@ -6,9 +6,9 @@
 #   10 bytes  11 flops, medians over the runs  12 median  13 lowest  14 highest, of median_us
 #   15 runs  16 flags  17 device  18 median of overhead_us
 #
-# Options are the params that are no sizes: those that are not numbers, or only
-# ever 0 and 1, or of how many GPUs or ranks a case is. Rows that are not ok have their status and no numbers; a shape
-# that has ok rows too is shown by those.
+# Options are the params that are no sizes: those that are not numbers, or only ever 0
+# and 1, or of how many GPUs or ranks a case is. Rows that are not ok have their status
+# and no numbers; a shape that has ok rows too is shown by those.
 
 function is_of_ranks(name, key) {
     return key == "gpus" || key == "ranks" || (key == "n" && name ~ /^collective[.]/)
