@@ -218,7 +218,7 @@ habits: compile-model   ## what habits cost a training step, as a table: results
 	scripts/habits.sh results/habits.csv > results/habits.md
 	cat results/habits.md
 
-baseline-habits: compile-model   ## append habits to this device's baselines, where compare-model has none
+baseline-habits: compile-model   ## append what make habits measures to this device's baselines
 	sh scripts/baseline.sh $(BUILD)/model habits $(BASELINE_RUNS) --filter 'model[.]habit' $(ARGS)
 
 baselines: compile-all   ## measure every suite as a campaign of this device's baselines

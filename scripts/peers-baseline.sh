@@ -1,9 +1,9 @@
 #!/bin/sh
-# peers-baseline.sh FOLDER - appends the rows that compare/peers-model.sh left in FOLDER to
-# the baselines of their device: the suite's and PyTorch's to torch/model.csv, llm.c's to
-# llmc/model.csv, so that ratios are of one sitting, and compare-model, which measures otherwise,
-# does not go by them. Refuses a working tree with
-# changes, and all of the files if one cannot be appended.
+# peers-baseline.sh FOLDER - appends the rows that compare/peers-model.sh left in FOLDER to the
+# baselines of their device: the suite's and PyTorch's to torch/model.csv, llm.c's to
+# llmc/model.csv, so that ratios are of one sitting, and compare-model, which measures
+# otherwise, does not go by them. Refuses a working tree with changes, and all of the files if
+# one cannot be appended.
 set -eu
 export LC_ALL=C CDPATH=
 . "$(dirname "$0")/orderly.sh"
