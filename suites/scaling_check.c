@@ -1,119 +1,23 @@
 /*
  * scaling_check.c - what ranks left against one rank's step of the whole batch: see
- * scaling_train.h.
- *
- * The step that is checked has a large epsilon and no decay: AdamW then moves a parameter by
- * its gradient times the learning rate, nearly. With the usual one it moves by the rate
- * whatever the gradient's size, and its sign where that is nothing but rounding.
+ * scaling_train.h. Every element is looked at, on several threads, as there may be hundreds
+ * of millions.
  */
-#include "scaling_train.h"
+#include "scaling_reference.h"
 
 #include "../gpubench.h"
 #include "../kernels/common/convert.h"
+#include "parallel.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static const optimizer_adamw linear = {100, 0.9f, 0.95f, 1, 0, 1};
-
-/* One rank's step, done by this process's first rank; and what it leaves, on the host: all
- * elements, also those between tensors. */
-static struct {
-    const train_rank *by;
-    model_args args;
-    model_plan plan;
-    const kernel_variant *variant;
-    void *workspace, *state;
-    float *before, *after, *gradients, *found; /* found: of the rank that is looked at */
-    float loss;
-} wanted;
-
-/* ---- one rank's step --------------------------------------------------------------------- */
-
-static int fetch(const train_rank *r, const void *memory, float *values)
-{
-    size_t bytes = (size_t)r->elements * kernel_dtype_bytes(r->stored);
-    void *raw = malloc(bytes);
-    int code = raw ? train_copy(r, raw, memory, bytes) : KERNEL_ERROR_MEMORY;
-    if (code == 0) kernel_to_f32(raw, r->stored, r->elements, values);
-    free(raw);
-    return code;
-}
-
-/* As the model's suite has it, without micro-batches. */
-static model_args reference_args(const train_rank *r)
-{
-    model_args a = train_args(&r->order, r->ranks);
-    a.shape.batch *= r->ranks;
-    a.phases = MODEL_STEP;
-    a.micro_batches = a.micro_one = 0;
-    a.no_state = 0;
-    a.settings = linear;
-    return a;
-}
-
-static int take_reference(train_rank *r)
-{
-    size_t bytes;
-    int code = train_take(r, (size_t)wanted.plan.total, &wanted.args.memory);
-    if (code != 0) return code;
-    if (!wanted.variant) return KERNEL_ERROR_ARGUMENT;
-    bytes = wanted.variant->workspace_bytes ? wanted.variant->workspace_bytes(&wanted.args) : 0;
-    return train_take(r, bytes + 1, &wanted.workspace);
-}
-
-static int begin_reference(train_rank *r, kernel_stream stream)
-{
-    const model_args *a = &wanted.args;
-    model_fill_function *fill = train_filler(r->order.cuda);
-    int code;
-    if (r != wanted.by) return 0;
-    wanted.args = reference_args(r);
-    wanted.plan = model_plan_of(a);
-    wanted.variant = train_model(r->order.cuda);
-    code = take_reference(r);
-    if (code == 0)
-        code = fill(a->memory, KERNEL_F32, (int64_t)(wanted.plan.total / sizeof(float)), 0, 0, 0);
-    if (code == 0) code = model_fill(a, fill, r->order.seed);
-    if (code == 0) code = train_fill_tokens(r, a, &wanted.plan);
-    if (code == 0)
-        code = fetch(r, model_memory(a, &wanted.plan, MODEL_VALUES), wanted.before);
-    if (code == 0 && wanted.variant->prepare) code = wanted.variant->prepare(a, &wanted.state);
-    return code ? code : wanted.variant->run(a, wanted.workspace, wanted.state, stream);
-}
-
-static int end_reference(train_rank *r, kernel_stream stream)
-{
-    const model_args *a = &wanted.args;
-    int code;
-    (void)stream;
-    if (r != wanted.by) return 0;
-    code = fetch(r, model_memory(a, &wanted.plan, MODEL_VALUES), wanted.after);
-    if (code == 0)
-        code = fetch(r, model_memory(a, &wanted.plan, MODEL_GRADIENTS), wanted.gradients);
-    return code ? code
-                : train_copy(r, &wanted.loss, model_memory(a, &wanted.plan, MODEL_RESULTS),
-                             sizeof wanted.loss);
-}
-
-static int drop_reference(train_rank *r, kernel_stream stream)
-{
-    (void)stream;
-    if (r != wanted.by) return 0;
-    if (wanted.state) wanted.variant->release(wanted.state);
-    if (wanted.args.memory) r->library->release(r->library_state, r->rank, wanted.args.memory);
-    if (wanted.workspace) r->library->release(r->library_state, r->rank, wanted.workspace);
-    wanted.state = wanted.args.memory = wanted.workspace = NULL;
-    return 0;
-}
 
 /* ---- the ranks' step --------------------------------------------------------------------- */
 
 static int make_linear(train_rank *r, kernel_stream stream)
 {
-    r->adamw_args.settings = linear;
+    r->adamw_args.settings = train_linear;
     return train_fill(r, stream);
 }
 
@@ -145,15 +49,55 @@ static int sum_loss(train_rank *r, kernel_stream stream)
 
 /* ---- comparing ------------------------------------------------------------------------------ */
 
-/* norm(found - to) / norm(to - from); from may be NULL: 0. Infinite for what is no number. */
-static double distance(const float *found, const float *to, const float *from, int64_t count)
+enum { PIECE = 1024, MOST_RANGES = 256 };
+
+/* Arrays of a dtype that are compared, and sums of squares of each range of their elements. */
+typedef struct comparison {
+    kernel_dtype dtype;
+    const void *found, *to, *from; /* from may be NULL: zeros */
+    int64_t range_length;
+    double wrong[MOST_RANGES], whole[MOST_RANGES];
+} comparison;
+
+static void widen(const comparison *c, const void *array, int64_t first, int64_t count, float *to)
 {
+    const size_t bytes = kernel_dtype_bytes(c->dtype);
+    if (array)
+        kernel_to_f32((const char *)array + (size_t)first * bytes, c->dtype, count, to);
+    else
+        memset(to, 0, (size_t)count * sizeof *to);
+}
+
+static void add_range(void *context, int64_t begin, int64_t end)
+{
+    comparison *c = context;
+    const int64_t range = begin / c->range_length;
+    float found[PIECE], to[PIECE], from[PIECE];
+    for (int64_t first = begin; first < end; first += PIECE) {
+        const int64_t count = end - first < PIECE ? end - first : PIECE;
+        widen(c, c->found, first, count, found);
+        widen(c, c->to, first, count, to);
+        widen(c, c->from, first, count, from);
+        for (int64_t i = 0; i < count; i++) {
+            double off = (double)found[i] - (double)to[i];
+            double moved = (double)to[i] - (double)from[i];
+            c->wrong[range] += off * off;
+            c->whole[range] += moved * moved;
+        }
+    }
+}
+
+/* norm(found - to) / norm(to - from); from may be NULL: 0. Infinite for what is no number. */
+static double distance(kernel_dtype dtype, const void *found, const void *to, const void *from,
+                       int64_t count)
+{
+    comparison c = {.dtype = dtype, .found = found, .to = to, .from = from};
     double wrong = 0, whole = 0;
-    for (int64_t i = 0; i < count; i++) {
-        double off = (double)found[i] - (double)to[i];
-        double moved = (double)to[i] - (from ? (double)from[i] : 0);
-        wrong += off * off;
-        whole += moved * moved;
+    c.range_length = (count / MOST_RANGES / PIECE + 1) * PIECE;
+    parallel_for(count, c.range_length, add_range, &c);
+    for (int i = 0; i < MOST_RANGES; i++) {
+        wrong += c.wrong[i];
+        whole += c.whole[i];
     }
     if (!gpubench_is_finite(wrong) || !(whole > 0)) return HUGE_VAL;
     return sqrt(wrong / whole);
@@ -171,59 +115,52 @@ static void judge(const train_rank *r, const char *what, double error, ranks_ans
              what, error, bound);
 }
 
-static void compare_step(const train_rank *r, ranks_answer *a)
+static int fetch(const train_rank *r, const void *memory, void *to)
+{
+    return train_copy(r, to, memory, (size_t)r->elements * kernel_dtype_bytes(r->stored));
+}
+
+static void compare_step(const train_rank *r, const train_reference *one, ranks_answer *a)
 {
     float loss = 0;
     a->code = train_copy(r, &loss, model_memory(&r->whole.args, &r->plan, MODEL_RESULTS),
                          sizeof loss);
-    if (a->code == 0) judge(r, "loss", distance(&loss, &wanted.loss, NULL, 1), a);
-    if (a->code == 0) a->code = fetch(r, r->values, wanted.found);
+    if (a->code == 0) judge(r, "loss", distance(KERNEL_F32, &loss, &one->loss, NULL, 1), a);
+    if (a->code == 0) a->code = fetch(r, r->values, one->found);
     if (a->code == 0)
-        judge(r, "update", distance(wanted.found, wanted.after, wanted.before, r->elements), a);
+        judge(r, "update",
+              distance(r->stored, one->found, one->after, one->before, r->elements), a);
 }
 
-static void compare(const train_rank *r, ranks_answer *a)
+/* Those that are summed; others are each rank's own. */
+static void compare_gradients(const train_rank *r, const train_reference *one, ranks_answer *a)
 {
-    const int64_t first = r->summed.begin;
-    if (r->work <= TRAIN_STEP_SHARDED) compare_step(r, a);
-    if (a->code != 0 || r->work == TRAIN_STEP_SHARDED) return;
-    a->code = fetch(r, r->target, wanted.found);
+    const size_t at = (size_t)r->summed.begin * kernel_dtype_bytes(r->stored);
+    a->code = fetch(r, r->target, one->found);
     if (a->code == 0)
-        judge(r, "gradient", distance(wanted.found + first, wanted.gradients + first, NULL,
-                                      r->summed.end - first), a);
+        judge(r, "gradient",
+              distance(r->stored, (const char *)one->found + at,
+                       (const char *)one->gradients + at, NULL,
+                       r->summed.end - r->summed.begin), a);
+}
+
+static void compare(const train_rank *r, const train_reference *one, ranks_answer *a)
+{
+    if (r->work <= TRAIN_STEP_SHARDED) compare_step(r, one, a);
+    if (a->code == 0 && r->work != TRAIN_STEP_SHARDED) compare_gradients(r, one, a);
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */
 
-static int take_host(int64_t elements)
-{
-    float **arrays[] = {&wanted.before, &wanted.after, &wanted.gradients, &wanted.found};
-    int code = 0;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = malloc((size_t)elements * sizeof(float));
-        if (!*arrays[i]) code = GPUBENCH_OOM;
-    }
-    return code;
-}
-
 void train_check(train_set *set, train_work work, ranks_answer *a)
 {
     const int count = set->here->ranks.count;
-    memset(&wanted, 0, sizeof wanted);
-    wanted.by = &set->ranks[0];
+    const train_reference *one;
     for (int i = 0; i < count; i++) set->ranks[i].work = work;
-    a->code = take_host(wanted.by->elements);
     train_each(set, make_linear, a);
     train_each(set, clear_gradients, a);
     train_each(set, run_once, a);
     if (work <= TRAIN_STEP_SHARDED) train_each(set, sum_loss, a);
-    train_each(set, begin_reference, a);
-    train_each(set, end_reference, a);
-    for (int i = 0; i < count && a->code == 0; i++) compare(&set->ranks[i], a);
-    train_each(set, drop_reference, &(ranks_answer){.code = 0});
-    (void)drop_reference(&set->ranks[0], NULL); /* where its thread did not get to it */
-    free(wanted.before);
-    free(wanted.after);
-    free(wanted.gradients);
-    free(wanted.found);
+    one = train_reference_of(set, a);
+    for (int i = 0; i < count && a->code == 0; i++) compare(&set->ranks[i], one, a);
 }

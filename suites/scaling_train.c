@@ -1,7 +1,7 @@
 /*
  * scaling_train.c - orders to the ranks of a training step: see scaling_train.h.
  */
-#include "scaling_train.h"
+#include "scaling_reference.h"
 
 #include "../gpubench.h"
 
@@ -155,6 +155,7 @@ void train_task(ranks_here *r, const job_order *order, ranks_answer *a)
     if (order->what != JOB_TASK) {
         for (int i = 0; i < MOST_SETS; i++)
             if (sets[i].users > 0) drop_set(&sets[i]);
+        train_forget_reference();
         return;
     }
     memcpy(&t, order->task, sizeof t);
