@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "number.h"
+#include "other_hosts.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -34,6 +35,7 @@ enum option {
     OPTION_TIMEOUT,
     OPTION_RACE_SECONDS,
     OPTION_SUBSET,
+    OPTION_HOST_PARAMS,
     OPTION_OLDEST,
     OPTION_IGNORE_DEVICE,
     OPTION_KEEP_CONSTANT,
@@ -76,6 +78,7 @@ static const struct {
     [OPTION_ONLY] = {"--only", TAKES_VALUE},
     [OPTION_TIMEOUT] = {"--timeout", TAKES_VALUE},
     [OPTION_RACE_SECONDS] = {"--race-seconds", TAKES_VALUE},
+    [OPTION_HOST_PARAMS] = {"--host-params", TAKES_VALUE},
     [OPTION_SUBSET] = {"--subset", TAKES_NOTHING},
     [OPTION_OLDEST] = {"--oldest", TAKES_NOTHING},
     [OPTION_IGNORE_DEVICE] = {"--ignore-device", TAKES_NOTHING},
@@ -203,6 +206,13 @@ static bool take_text(struct parsing *parsing, enum option option, const char *t
     return *text != '\0' || fail(parsing, "%s: an empty value", known[option].name);
 }
 
+static bool take_host_params(struct parsing *parsing, const char *text)
+{
+    parsing->options->settings.host_params = text;
+    return is_host_params(text) ||
+           fail(parsing, "--host-params: '%.100s' is not SUITE:PARAM[,SUITE:PARAM...]", text);
+}
+
 static bool apply_value(struct parsing *parsing, enum option option, const char *text)
 {
     struct options *options = parsing->options;
@@ -228,6 +238,8 @@ static bool apply_value(struct parsing *parsing, enum option option, const char 
         return take_limit(parsing, text);
     case OPTION_FILTER:
         return take_text(parsing, option, text, &options->filter);
+    case OPTION_HOST_PARAMS:
+        return take_host_params(parsing, text);
     case OPTION_ONLY:
         return take_text(parsing, option, text, &options->only);
     case OPTION_VERDICTS:
@@ -429,6 +441,8 @@ static const char option_lines[] =
     "                          own: more of NAME/s is better, of others less\n"
     "  --filter REGEX          only cases whose name matches (POSIX extended)\n"
     "  --subset                cases may be missing in current\n"
+    "  --host-params LIST      SUITE:PARAM,... : cases of a value of it that no current row\n"
+    "                          of the suite has are other hosts', and not missing\n"
     "  --oldest                judge against the oldest campaign of each case only\n"
     "  --ignore-device         compare results of different devices\n"
     "  --keep-constant         compare times as measured, with what two events cost\n"

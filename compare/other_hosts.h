@@ -4,8 +4,12 @@
 
 #include "comparison.h"
 
-/* What has no current row, and is of a number of GPUs or ranks that no current row of its suite is
- * of, becomes OUTCOME_ELSEWHERE where rows of other numbers are there. False: no memory. */
+/* What has no current row, and a value of a param of the settings' host_params that no current row
+ * of its suite has, becomes OUTCOME_ELSEWHERE where rows of other values are there. False: no
+ * memory. */
 bool note_other_hosts(struct comparison *comparison);
+
+/* Whether it is SUITE:PARAM, or several of them with a comma between two. */
+bool is_host_params(const char *list);
 
 #endif

@@ -57,9 +57,11 @@ static void print_settings(FILE *out, const struct comparison *comparison)
     const struct settings *settings = comparison->settings;
     fputs("\"settings\":{", out);
     json_rule(out, settings);
-    fprintf(out, ",\"variants\":%s,\"subset\":%s,\"ignore_device\":%s,\"keep_constant\":%s},\n",
+    fprintf(out, ",\"variants\":%s,\"subset\":%s,\"ignore_device\":%s,\"keep_constant\":%s,\"host_params\":",
             json_truth(comparison->of_variants), json_truth(settings->subset), json_truth(settings->ignore_device),
             json_truth(settings->keep_constant));
+    json_text_or_null(out, settings->host_params);
+    fputs("},\n", out);
 }
 
 static void print_names(FILE *out, const struct intern_table *names, const bool *taken)

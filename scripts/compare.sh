@@ -119,11 +119,13 @@ measure_only() {
     measure "$file" "$times" "$@" --filter "$filter"
 }
 
+verdicts() { build/gpubench-compare --host-params "$host_params" "$@"; }
+
 # judge: what the tool says of the current rows, for the scripts.
 judge() {
     screened=0
     # shellcheck disable=SC2086
-    build/gpubench-compare $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || screened=$?
+    verdicts $subset --format csv "$baseline" "$current" > "$found" 2> /dev/null || screened=$?
 }
 
 # look_closer ARGUMENTS...: measures what is doubtful with the other processes, and judges anew.
@@ -184,7 +186,7 @@ fi
 screen="--screen $(awk -v limit="$limit" 'BEGIN { print 100 * limit }')"
 [ -n "$race" ] || [ ! -s "$keys" ] || screen=
 first=0
-build/gpubench-compare $subset $screen --verdicts "$found" "$baseline" "$current" || first=$?
+verdicts $subset $screen --verdicts "$found" "$baseline" "$current" || first=$?
 [ "$first" -le 1 ] || exit "$first"
 if [ "$screened" -gt 1 ]; then # nothing else than a file can have been in the way
     echo "compare-$suite: cannot write $found, by which is screened" >&2
@@ -211,7 +213,7 @@ sh scripts/csv.sh slower "$found" > "$keys"
 labels=$(awk -f scripts/alternatives.awk "$keys")
 rm -f "$second"
 status=0
-build/gpubench-compare --filter "$labels" --verdicts "$second" "$baseline" "$again" || status=$?
+verdicts --filter "$labels" --verdicts "$second" "$baseline" "$again" || status=$?
 if [ "$status" -eq 2 ] && [ -e "$second" ]; then # gone, all of them: nothing to judge, and no good news
     sh scripts/csv.sh others "$second" || conclude 1 "$second"
 fi

@@ -11,6 +11,7 @@ usage="usage: report.sh [-m PERCENT] PAGE.html FOLDER [BASELINE_FOLDER]
   FOLDER           results/ or one of baselines/
   BASELINE_FOLDER  baselines of the same device: adds the verdicts
   -m               the margin of the verdicts (2)"
+. "$scripts/options.sh"
 # shellcheck source=compare/plots/draw.sh
 . "$plots/draw.sh"
 read_options m: "$@"
@@ -76,7 +77,7 @@ judge() {
 }
 
 run_tool() {
-    (cd "$work" && "$tool" "$@" --baseline old/*.csv --current new/*.csv)
+    (cd "$work" && "$tool" "$@" --host-params "$host_params" --baseline old/*.csv --current new/*.csv)
 }
 
 verdict_tables() { # verdict_tables PART

@@ -235,6 +235,24 @@ static void switches_and_texts(void **state)
     assert_refused("-x a b", "unknown option '-x'");
 }
 
+static void host_params_are_of_suites(void **state)
+{
+    (void)state;
+    assert_null(taken("a b")->settings.host_params);
+    assert_string_equal(taken("--host-params scaling:gpus a b")->settings.host_params, "scaling:gpus");
+    assert_string_equal(taken("--host-params=s:g,s:r,c:n a b")->settings.host_params, "s:g,s:r,c:n");
+    static const char *const refused[] = {"''", "gpus", "scaling:", ":gpus", "s:g,", ",s:g", "s:g,,c:n", "s:g=2", "s:g:h",
+                                          "s=1:g", "s:g,n"};
+    char line[100], error[200];
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        snprintf(line, sizeof line, "--host-params %s a b", refused[i]);
+        snprintf(error, sizeof error, "--host-params: '%s' is not SUITE:PARAM[,SUITE:PARAM...]",
+                 i == 0 ? "" : refused[i]);
+        assert_refused(line, error);
+    }
+    assert_refused("a b --host-params", "--host-params needs a value");
+}
+
 /* Nothing behind it is looked at, and nothing is missing. */
 static void help_ends_the_line(void **state)
 {
@@ -362,6 +380,7 @@ int main(void)
         cmocka_unit_test(words_of_a_list),
         cmocka_unit_test(limits_of_a_list),
         cmocka_unit_test(switches_and_texts),
+        cmocka_unit_test(host_params_are_of_suites),
         cmocka_unit_test(help_ends_the_line),
         cmocka_unit_test(files_in_each_way),
         cmocka_unit_test(files_that_lack_or_are_too_many),

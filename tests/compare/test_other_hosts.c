@@ -1,6 +1,20 @@
 /* What a host cannot measure for its number of GPUs, and what it only seems not to. */
 #include "two_sides.h"
 
+static struct settings on_hosts(const char *params)
+{
+    struct settings settings = usual_settings();
+    settings.host_params = params;
+    return settings;
+}
+
+static void finish_on_hosts(struct sides *sides, const char *params)
+{
+    finish_with(sides, on_hosts(params));
+    if (!sides->compared.loaded)
+        fail_msg("%s", sides->compared.error);
+}
+
 /* A host of one GPU has no case of two, and none that says it needs two. */
 static void other_hosts_cases_are_not_missed(void **state)
 {
@@ -19,7 +33,7 @@ static void other_hosts_cases_are_not_missed(void **state)
     add_row(&sides.baseline, two);
     add_runs(&sides.current, one, 3, 100, 0.0);
     add_row(&sides.current, peer);
-    finish(&sides);
+    finish_on_hosts(&sides, "other:gpus,scaling:gpus");
     assert_outcome(&sides, "other", OUTCOME_ELSEWHERE);
     assert_outcome(&sides, "peer", OUTCOME_ELSEWHERE);
     assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_ELSEWHERE), 3);
@@ -39,7 +53,7 @@ static void this_hosts_cases_are_missed(void **state)
     add_runs(&sides.baseline, (struct text_row){.name = "rows", .params = "ranks=2"}, 3, 100, 0.0);
     add_runs(&sides.baseline, (struct text_row){.name = "worked", .params = "x=3"}, 3, 100, 0.0);
     add_runs(&sides.current, (struct text_row){.name = "rows", .params = "ranks=1"}, 3, 100, 0.0);
-    finish(&sides);
+    finish_on_hosts(&sides, "scaling:ranks");
     assert_outcome(&sides, "ranks", OUTCOME_MISSING);
     assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 3);
     compared_free(&sides.compared);
@@ -49,11 +63,30 @@ static void this_hosts_cases_are_missed(void **state)
     add_runs(&sides.current, (struct text_row){.suite = "scaling", .name = "one", .params = "ranks=1"}, 3, 100, 0.0);
     add_row(&sides.current, (struct text_row){.name = "worked", .params = "x=3", .run = 1, .status = "unsupported",
                                               .median_us = "", .flags = "reason=needs_Hopper_GPUs"});
-    finish(&sides);
+    finish_on_hosts(&sides, "scaling:ranks");
     assert_outcome(&sides, "ranks", OUTCOME_MISSING);
     assert_outcome(&sides, "worked", OUTCOME_NOT_OK);
     assert_int_equal(status_of(&sides), EXIT_WORSE);
     end(&sides);
+}
+
+/* Which params those are somebody must say, of which suite, and whole names. */
+static void nothing_is_another_hosts_by_itself(void **state)
+{
+    (void)state;
+    static const char *const others[] = {NULL, "mine:gpu", "mine:gpus2", "min:gpus", "other:gpus", "mine:b"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct sides sides = begin();
+        add_runs(&sides.baseline, (struct text_row){.suite = "mine", .name = "two", .params = "b=8 gpus=2"}, 3, 100, 0.0);
+        add_both(&sides, "kept", 100, 100);
+        add_runs(&sides.current, (struct text_row){.suite = "mine", .name = "one", .params = "b=8 gpus=1"}, 3, 100, 0.0);
+        finish_on_hosts(&sides, others[i]);
+        assert_outcome(&sides, "two", OUTCOME_MISSING);
+        compared_free(&sides.compared);
+        finish_on_hosts(&sides, "mine:gpus");
+        assert_outcome(&sides, "two", OUTCOME_ELSEWHERE);
+        end(&sides);
+    }
 }
 
 int main(void)
@@ -61,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_hosts_cases_are_not_missed),
         cmocka_unit_test(this_hosts_cases_are_missed),
+        cmocka_unit_test(nothing_is_another_hosts_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
