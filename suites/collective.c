@@ -13,14 +13,11 @@ static const int64_t cpu_sizes[] = {8, 4096, 1 << 20};
 /* Above this, random inputs too would take longer to hold against sums than all else. */
 enum { RANDOM_BYTES = 16 << 20 };
 
-/* What enqueueing a batch takes of its time, from which on the GPUs waited for the host. */
-static const double PACED = 0.9;
-
 typedef struct collective_case {
     collective_shape shape;
     uint64_t seed;
     int graph; /* the mode of the last sample */
-    int64_t samples, paced; /* paced: those that took no longer than enqueueing them */
+    collective_pace pace;
 } collective_case;
 
 static collective_suite all;
@@ -34,7 +31,7 @@ static int set_up(void *context, gpubench *bench)
     double factor = collective_bus_factor(c->shape.operation, c->shape.ranks);
     ranks_answer answer;
     int code = collective_suite_begin(&all, bench, all.ranks);
-    c->samples = c->paced = 0;
+    c->pace = (collective_pace){0, 0};
     if (code != 0) return code;
     if (gpubench_is_cuda(bench) && c->shape.ranks == 1 && c->shape.in_place)
         return gpubench_fail(bench, GPUBENCH_UNSUPPORTED,
@@ -54,12 +51,11 @@ static int sample(void *context, unsigned mode, uint64_t count, double *us)
     ranks_answer answer;
     if (order.graph && !all.library->has_graphs)
         return gpubench_fail(NULL, GPUBENCH_UNSUPPORTED, "graph mode needs a GPU");
-    if (c->graph != order.graph) c->samples = c->paced = 0;
+    if (c->graph != order.graph) c->pace = (collective_pace){0, 0};
     c->graph = order.graph;
     answer = job_do(&order);
     *us = answer.us;
-    c->samples++;
-    c->paced += answer.enqueue_us > PACED * answer.us;
+    collective_pace_add(&c->pace, &answer);
     return collective_suite_tell(NULL, &answer);
 }
 
@@ -76,7 +72,7 @@ static int verify(void *context, gpubench *bench)
     const collective_case *c = context;
     job_order order = {.what = JOB_VERIFY, .count = 1, .graph = c->graph, .seed = c->seed + 1};
     ranks_answer answer = job_do(&order);
-    if (2 * c->paced > c->samples) gpubench_flag(bench, "host-paced");
+    collective_pace_tell(&c->pace, bench);
     if (answer.code == 0 && collective_bytes(&c->shape) <= RANDOM_BYTES) {
         order.data = COLLECTIVE_RANDOM;
         answer = job_do(&order);

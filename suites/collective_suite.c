@@ -103,6 +103,20 @@ int collective_suite_open(collective_suite *c, const char *name, const char *sha
     return 0;
 }
 
+/* What enqueueing takes of a sample's time, from which on the GPUs waited for the host. */
+static const double PACED = 0.9;
+
+void collective_pace_add(collective_pace *p, const ranks_answer *answer)
+{
+    p->samples++;
+    p->paced += answer->enqueue_us > PACED * answer->us;
+}
+
+void collective_pace_tell(const collective_pace *p, gpubench *bench)
+{
+    if (2 * p->paced > p->samples) gpubench_flag(bench, "host-paced");
+}
+
 int collective_suite_close(collective_suite *c)
 {
     int status = suite_close(&c->s);

@@ -30,4 +30,14 @@ int collective_suite_begin(collective_suite *c, gpubench *bench, int ranks);
 /* An answer as the code of a case's function. */
 int collective_suite_tell(gpubench *bench, const ranks_answer *answer);
 
+/* Whether a case's times are the host's: of its samples those that took no longer than enqueueing
+ * them, so that the GPUs waited for it. Of zeros when the case is set up. */
+typedef struct collective_pace {
+    int64_t samples, paced;
+} collective_pace;
+void collective_pace_add(collective_pace *p, const ranks_answer *answer);
+
+/* Flags a row `host-paced` if most were. */
+void collective_pace_tell(const collective_pace *p, gpubench *bench);
+
 #endif

@@ -18,6 +18,7 @@ typedef struct scaling_case {
     train_order order;
     int ranks;
     step_history history;
+    collective_pace pace;
 } scaling_case;
 
 static collective_suite all;
@@ -42,6 +43,7 @@ static int set_up(void *context, gpubench *bench)
     if (code != 0) return code;
     answer = ask(c, TRAIN_SET_UP, 0);
     c->history.count = 0;
+    c->pace = (collective_pace){0, 0};
     if (c->order.work <= TRAIN_STEP_SHARDED)
         gpubench_rate(bench, "tokens", (double)(model_rows(&c->order.shape) * c->ranks));
     gpubench_counter(bench, "rank_bytes", (double)train_bytes(&c->order, c->ranks));
@@ -62,10 +64,14 @@ static void note_shares(scaling_case *c)
 
 static int sample(void *context, unsigned mode, uint64_t count, double *us)
 {
-    ranks_answer answer = ask(context, TRAIN_EXECUTE, count);
+    scaling_case *c = context;
+    ranks_answer answer = ask(c, TRAIN_EXECUTE, count);
     (void)mode;
     *us = answer.us;
-    if (answer.code == 0) note_shares(context);
+    if (answer.code == 0) {
+        note_shares(c);
+        collective_pace_add(&c->pace, &answer);
+    }
     return collective_suite_tell(NULL, &answer);
 }
 
@@ -90,9 +96,11 @@ static void tell_shares(const scaling_case *c, gpubench *bench)
 
 static int verify(void *context, gpubench *bench)
 {
+    const scaling_case *c = context;
     ranks_answer answer;
-    tell_shares(context, bench);
-    answer = ask(context, TRAIN_CHECK, 1);
+    tell_shares(c, bench);
+    collective_pace_tell(&c->pace, bench);
+    answer = ask(c, TRAIN_CHECK, 1);
     return answer.code ? collective_suite_tell(bench, &answer)
                        : gpubench_check(bench, answer.error, 1);
 }

@@ -45,9 +45,12 @@ void train_each(train_set *set, train_part *part, ranks_answer *a)
 {
     ranks_here *r = set->here;
     share s = {set, part};
+    collective_time took = {0, 0};
     const char *text;
     if (a->code != 0) return;
-    a->code = r->library->each(r->state, do_share, &s, &r->stop, &a->us, a->message);
+    a->code = r->library->each(r->state, do_share, &s, &r->stop, &took, a->message);
+    a->us = took.us;
+    a->enqueue_us = took.enqueue_us;
     text = kernel_error_string(a->code);
     if (a->code != 0 && !*a->message)
         snprintf(a->message, sizeof a->message, "training: %s (%d)", text ? text : "code", a->code);

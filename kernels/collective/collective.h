@@ -173,13 +173,14 @@ typedef struct collective_library {
     int has_graphs;
     /* Work of the ranks between collectives. each: has every rank of this process do its
      * work, on a thread of its own where there are several, with its GPU the current one and
-     * a stream to enqueue on; waits as execute does, and says what the longest took. Within
+     * a stream to enqueue on; waits as execute does, and says what the longest took, and
+     * enqueueing the longest. Within
      * work: start begins an operation behind what the stream has so far, and what is enqueued
      * on the stream after join comes behind all that was started. Between the two they may
      * overlap; buffers need send and receive only. work, start and join return 0, or a code
      * that ends the rank's work. */
     int (*each)(void *state, int (*work)(void *context, int rank, kernel_stream stream),
-                void *context, const volatile int *stop, double *us, char *message);
+                void *context, const volatile int *stop, collective_time *took, char *message);
     int (*start)(void *state, int rank, const collective_shape *s, const collective_buffers *b);
     int (*join)(void *state, int rank);
     /* Within work, lap: from here on to its end is the stretch that stalls tells about once

@@ -15,6 +15,7 @@
 
 #include <ctime>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -647,6 +648,7 @@ struct rank_work {
     int (*work)(void *context, int rank, kernel_stream stream);
     void *context;
     int rank, code;
+    double enqueue_us;
     char message[COLLECTIVE_MESSAGE];
 };
 
@@ -662,8 +664,10 @@ void do_work(rank_work *w)
 {
     rank_state &r = rank_of(w->state, w->rank);
     w->code = cudaSetDevice(r.device);
+    const double start_s = now_s();
     if (w->code == 0) w->code = cudaEventRecord(r.start, r.stream);
     if (w->code == 0) w->code = w->work(w->context, w->rank, r.stream);
+    w->enqueue_us = (now_s() - start_s) * 1e6;
     if (w->code == 0) w->code = cudaEventRecord(r.stop, r.stream);
     explain(w);
 }
@@ -730,7 +734,7 @@ int run_threads(nccl_state *s, rank_work *works, const volatile int *stop, char 
 }
 
 int each(void *state, int (*work)(void *context, int rank, kernel_stream stream), void *context,
-         const volatile int *stop, double *us, char *message)
+         const volatile int *stop, collective_time *took, char *message)
 {
     nccl_state *s = static_cast<nccl_state *>(state);
     const failure failed = {message};
@@ -744,11 +748,14 @@ int each(void *state, int (*work)(void *context, int rank, kernel_stream stream)
         works[i].rank = s->ranks.first + i;
         s->each[i].joins = -1;
     }
+    *took = {};
     int code = run_threads(s, works, stop, message);
+    for (int i = 0; i < s->ranks.count; i++)
+        took->enqueue_us = std::max(took->enqueue_us, works[i].enqueue_us);
     delete[] works;
     if (was_aborted) return code;
     if (code == 0) code = wait_all(s, stop, failed);
-    if (code == 0) code = longest(s, us, failed);
+    if (code == 0) code = longest(s, &took->us, failed);
     if (code > 0 && !s->aborted) abort_all(s);
     return code;
 }
