@@ -115,18 +115,13 @@ static void judge(const train_rank *r, const char *what, double error, ranks_ans
              what, error, bound);
 }
 
-static int fetch(const train_rank *r, const void *memory, void *to)
-{
-    return train_copy(r, to, memory, (size_t)r->elements * kernel_dtype_bytes(r->stored));
-}
-
 static void compare_step(const train_rank *r, const train_reference *one, ranks_answer *a)
 {
     float loss = 0;
     a->code = train_copy(r, &loss, model_memory(&r->whole.args, &r->plan, MODEL_RESULTS),
                          sizeof loss);
     if (a->code == 0) judge(r, "loss", distance(KERNEL_F32, &loss, &one->loss, NULL, 1), a);
-    if (a->code == 0) a->code = fetch(r, r->values, one->found);
+    if (a->code == 0) a->code = train_copy(r, one->found, r->values, train_array_bytes(r));
     if (a->code == 0)
         judge(r, "update",
               distance(r->stored, one->found, one->after, one->before, r->elements), a);
@@ -136,7 +131,7 @@ static void compare_step(const train_rank *r, const train_reference *one, ranks_
 static void compare_gradients(const train_rank *r, const train_reference *one, ranks_answer *a)
 {
     const size_t at = (size_t)r->summed.begin * kernel_dtype_bytes(r->stored);
-    a->code = fetch(r, r->target, one->found);
+    a->code = train_copy(r, one->found, r->target, train_array_bytes(r));
     if (a->code == 0)
         judge(r, "gradient",
               distance(r->stored, (const char *)one->found + at,

@@ -335,6 +335,11 @@ int train_copy(const train_rank *r, void *to, const void *from, size_t bytes)
     return r->library->copy(r->library_state, r->rank, to, from, bytes, message);
 }
 
+size_t train_array_bytes(const train_rank *r)
+{
+    return (size_t)r->elements * kernel_dtype_bytes(r->stored);
+}
+
 int train_fill_tokens(const train_rank *r, const model_args *a, const model_plan *plan)
 {
     size_t n = (size_t)model_step_rows(a), bytes = n * sizeof(int32_t);

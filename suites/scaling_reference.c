@@ -62,7 +62,7 @@ static int make_room(const train_rank *r)
 {
     void **arrays[] = {&kept.left.before, &kept.left.after, &kept.left.gradients,
                        &kept.left.found};
-    const size_t bytes = (size_t)r->elements * kernel_dtype_bytes(r->stored);
+    const size_t bytes = train_array_bytes(r);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = malloc(bytes);
         if (!*arrays[i]) return GPUBENCH_OOM;
@@ -75,7 +75,7 @@ static int make_room(const train_rank *r)
 static int fetch(const train_rank *r, model_buffer part, void *to)
 {
     return train_copy(r, to, model_memory(&at_work.args, &at_work.plan, part),
-                      (size_t)r->elements * kernel_dtype_bytes(r->stored));
+                      train_array_bytes(r));
 }
 
 /* As the model's suite has it, without micro-batches. */

@@ -127,6 +127,9 @@ const kernel_variant *train_model(int cuda);
 /* Memory of the rank, and copies between it and the host's. 0 or a code. */
 int train_take(const train_rank *r, size_t bytes, void **memory);
 int train_copy(const train_rank *r, void *to, const void *from, size_t bytes);
+
+/* Bytes of all elements of its parameters or gradients, as they are stored. */
+size_t train_array_bytes(const train_rank *r);
 model_fill_function *train_filler(int cuda);
 
 /* A rank's passes, but for which micro-batch is its own, and memory. */
