@@ -21,7 +21,7 @@ struct settings {
     const regex_t *filter; /* on the case's label; NULL takes every case */
     bool subset;           /* cases may be missing in current */
     /* Params of suites that measure as much as the host has, as "scaling:gpus,collective:n", or
-     * NULL: cases of a value that only other hosts have are not missing. */
+     * NULL: cases that only hosts of another number have are not missing. */
     const char *host_params;
     bool ignore_device;
     bool keep_constant; /* of the host: compare times as measured */

@@ -2,6 +2,7 @@
 
 #include "other_hosts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Of words with a blank between them, where the one is that begins with the size characters of
@@ -16,17 +17,27 @@ static const char *find_word(const char *words, const char *name, size_t size)
     return NULL;
 }
 
-/* The word of a case's params that the list names, or NULL. */
-static const char *number_word(const char *list, const struct case_key *key)
+/* A number of its host that a case's params name. */
+struct number {
+    const char *param; /* where in the list that is; NULL: they name none */
+    uint64_t value;
+};
+
+static struct number number_of(const char *list, const struct case_key *key)
 {
-    const char *word = NULL, *suite = key->parts[KEY_SUITE];
+    const char *suite = key->parts[KEY_SUITE];
     size_t size = strlen(suite);
-    for (const char *item = list; !word && item; item = strchr(item, ',')) {
+    for (const char *item = list; item; item = strchr(item, ',')) {
         item += *item == ',';
-        if (strncmp(item, suite, size) == 0 && item[size] == ':')
-            word = find_word(key->parts[KEY_PARAMS], item + size + 1, strcspn(item + size + 1, ","));
+        if (strncmp(item, suite, size) != 0 || item[size] != ':')
+            continue;
+        const char *name = item + size + 1;
+        size_t name_size = strcspn(name, ",");
+        const char *word = find_word(key->parts[KEY_PARAMS], name, name_size);
+        if (word)
+            return (struct number){item, strtoull(word + name_size + 1, NULL, 10)};
     }
-    return word;
+    return (struct number){NULL, 0};
 }
 
 bool is_host_params(const char *list)
@@ -42,54 +53,97 @@ bool is_host_params(const char *list)
     }
 }
 
-/* A suite is the address of its name in the catalogue; with a word behind it, a number of it. */
-struct number {
-    const char *suite;
-    char word[24]; /* longer ones, of more digits than a number has, are cut */
+/* Hosts by what was measured on them: of a param the highest number in the rows of a process. All
+ * current rows are one host's. */
+struct hosts {
+    const struct comparison *comparison;
+    struct intern_table known;
+    uint64_t *highest; /* of each */
 };
 
-static struct number number_of(const struct case_key *key, const char *word)
+enum purpose { TO_ADD, TO_FIND };
+
+static uint32_t host_of(struct hosts *hosts, const char *param, const struct row *in_baseline, enum purpose purpose)
 {
-    struct number number = {.suite = key->parts[KEY_SUITE]};
-    size_t size = word ? strcspn(word, " ") : 0;
-    memcpy(number.word, word ? word : "", size < sizeof number.word - 1 ? size : sizeof number.word - 1);
-    return number;
+    struct {
+        uint64_t run;
+        const char *param;
+        uint32_t file, campaign;
+        bool is_baseline;
+    } key;
+    memset(&key, 0, sizeof key); /* what is between its members too */
+    key.param = param;
+    if (in_baseline) {
+        key.run = in_baseline->run;
+        key.file = in_baseline->file;
+        key.campaign = in_baseline->campaign;
+        key.is_baseline = true;
+    }
+    return purpose == TO_ADD ? intern_add(&hosts->known, &key, sizeof key, NULL)
+                             : intern_find(&hosts->known, &key, sizeof key);
 }
 
-static bool is_known(const struct intern_table *known, const struct case_key *key, const char *word)
+static struct number number_of_case(const struct hosts *hosts, uint32_t case_id)
 {
-    struct number number = number_of(key, word);
-    return intern_find(known, &number, sizeof number) != INTERN_NONE;
+    return number_of(hosts->comparison->settings->host_params,
+                     &hosts->comparison->catalogue->cases[case_id]);
 }
 
-/* Adds the suite and its number. */
-static bool learn(struct intern_table *known, const struct case_key *key, const char *word)
+static bool learn(struct hosts *hosts, const struct results *side)
 {
-    struct number suite = number_of(key, NULL), number = number_of(key, word);
-    return intern_add(known, &suite, sizeof suite, NULL) != INTERN_NONE &&
-           intern_add(known, &number, sizeof number, NULL) != INTERN_NONE;
+    bool is_baseline = side == hosts->comparison->baseline;
+    for (size_t i = 0; i < side->count; i++) {
+        const struct row *row = &side->rows[i];
+        struct number number = number_of_case(hosts, row->case_id);
+        if (!number.param)
+            continue;
+        uint32_t host = host_of(hosts, number.param, is_baseline ? row : NULL, TO_ADD);
+        if (host == INTERN_NONE)
+            return false;
+        if (number.value > hosts->highest[host])
+            hosts->highest[host] = number.value;
+    }
+    return true;
+}
+
+/* Marks the cases that hosts of the current one's number have measured. */
+static void mark_expected(struct hosts *hosts, bool *expected)
+{
+    const struct results *baseline = hosts->comparison->baseline;
+    for (size_t i = 0; i < baseline->count; i++) {
+        const struct row *row = &baseline->rows[i];
+        const char *param = number_of_case(hosts, row->case_id).param;
+        uint32_t current = param ? host_of(hosts, param, NULL, TO_FIND) : INTERN_NONE;
+        if (current != INTERN_NONE && row->status == STATUS_OK &&
+            hosts->highest[host_of(hosts, param, row, TO_FIND)] == hosts->highest[current])
+            expected[row->case_id] = true;
+    }
+}
+
+static void mark_elsewhere(struct hosts *hosts, struct comparison *comparison, const bool *expected)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        struct case_result *result = &comparison->results[i];
+        const char *param = number_of_case(hosts, result->case_id).param;
+        if (param && result->outcome == OUTCOME_MISSING && !result->in_current &&
+            !expected[result->case_id] && host_of(hosts, param, NULL, TO_FIND) != INTERN_NONE)
+            result->outcome = OUTCOME_ELSEWHERE;
+    }
 }
 
 bool note_other_hosts(struct comparison *comparison)
 {
-    const struct case_key *cases = comparison->catalogue->cases;
-    struct intern_table known = {0};
-    const char *list = comparison->settings->host_params;
-    bool complete = true;
-    for (size_t i = 0; complete && i < comparison->count; i++) {
-        const struct case_key *key = &cases[comparison->results[i].case_id];
-        const char *word = number_word(list, key);
-        if (word && comparison->results[i].in_current)
-            complete = learn(&known, key, word);
+    size_t rows = comparison->baseline->count + comparison->current->count;
+    struct hosts hosts = {.comparison = comparison, .highest = calloc(rows + 1, sizeof hosts.highest[0])};
+    bool *expected = calloc(comparison->catalogue->keys.count + 1, sizeof expected[0]);
+    bool complete = hosts.highest && expected && learn(&hosts, comparison->baseline) &&
+                    learn(&hosts, comparison->current);
+    if (complete) {
+        mark_expected(&hosts, expected);
+        mark_elsewhere(&hosts, comparison, expected);
     }
-    for (size_t i = 0; complete && i < comparison->count; i++) {
-        struct case_result *result = &comparison->results[i];
-        const struct case_key *key = &cases[result->case_id];
-        const char *word = number_word(list, key);
-        if (word && result->outcome == OUTCOME_MISSING && !result->in_current &&
-            is_known(&known, key, NULL) && !is_known(&known, key, word))
-            result->outcome = OUTCOME_ELSEWHERE;
-    }
-    intern_free(&known);
+    intern_free(&hosts.known);
+    free(hosts.highest);
+    free(expected);
     return complete;
 }

@@ -4,9 +4,9 @@
 
 #include "comparison.h"
 
-/* What has no current row, and a value of a param of the settings' host_params that no current row
- * of its suite has, becomes OUTCOME_ELSEWHERE where rows of other values are there. False: no
- * memory. */
+/* What has no current row, and names a number that is a param of the settings' host_params,
+ * becomes OUTCOME_ELSEWHERE where current has rows of such numbers and no process of the baseline
+ * whose highest is current's has measured it. False: no memory. */
 bool note_other_hosts(struct comparison *comparison);
 
 /* Whether it is SUITE:PARAM, or several of them with a comma between two. */

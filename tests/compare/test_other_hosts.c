@@ -42,8 +42,8 @@ static void other_hosts_cases_are_not_missed(void **state)
     end(&sides);
 }
 
-/* A number that a current row has, ok or not, is of this host; of another suite, or where no row
- * tells of a number, it may be anything. */
+/* Rows of another status tell the host's number too; of another suite, or where no row tells of a
+ * number, it may be anything. */
 static void this_hosts_cases_are_missed(void **state)
 {
     (void)state;
@@ -67,6 +67,58 @@ static void this_hosts_cases_are_missed(void **state)
     assert_outcome(&sides, "ranks", OUTCOME_MISSING);
     assert_outcome(&sides, "worked", OUTCOME_NOT_OK);
     assert_int_equal(status_of(&sides), EXIT_WORSE);
+    end(&sides);
+}
+
+/* As the suite scaling does: one kind of case with every number, one with the host's alone. So a
+ * case of one GPU that hosts of one have is no fault of a host of two, whose own ones are missed;
+ * not so of a case of one GPU that hosts of two have. */
+static void what_like_hosts_have_is_missed(void **state)
+{
+    (void)state;
+    static const char *const campaigns[] = {"one", "two"};
+    struct sides sides = begin();
+    for (size_t host = 0; host < 2; host++) {
+        struct text_row row = {.suite = "scaling", .name = "every", .params = "gpus=1", .campaign = campaigns[host]};
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+        row.name = host == 0 ? "alone" : "lost";
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+        row.name = "oom", row.run = 3, row.status = host == 0 ? "ok" : "oom";
+        row.median_us = host == 0 ? "100" : "";
+        add_row(&sides.baseline, row);
+    }
+    struct text_row two = {.suite = "scaling", .name = "both", .params = "gpus=2", .campaign = "two"};
+    add_runs(&sides.baseline, two, 4, 100, 0.0);
+    two.campaign = "new";
+    add_runs(&sides.current, two, 3, 100, 0.0);
+    finish_on_hosts(&sides, "scaling:gpus");
+    assert_outcome(&sides, "alone", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "oom", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "lost", OUTCOME_MISSING);
+    assert_outcome(&sides, "every", OUTCOME_MISSING);
+    assert_verdict(&sides, "both", VERDICT_SAME);
+    assert_int_equal(status_of(&sides), EXIT_WORSE);
+    end(&sides);
+}
+
+/* Ten is more than nine, and what a filter takes no part of tells of its host all the same. */
+static void the_highest_number_is_the_hosts(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    struct settings settings = on_hosts("scaling:gpus");
+    regex_t filter;
+    assert_int_equal(regcomp(&filter, "gpus=9", REG_EXTENDED | REG_NOSUB), 0);
+    struct text_row row = {.suite = "scaling", .name = "wide", .params = "gpus=10"};
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    add_runs(&sides.current, row, 3, 100, 0.0);
+    row.params = "gpus=9";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    settings.filter = &filter;
+    finish_with(&sides, settings);
+    assert_int_equal(sides.compared.comparison.count, 1);
+    assert_outcome(&sides, "wide", OUTCOME_MISSING);
+    regfree(&filter);
     end(&sides);
 }
 
@@ -94,6 +146,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_hosts_cases_are_not_missed),
         cmocka_unit_test(this_hosts_cases_are_missed),
+        cmocka_unit_test(what_like_hosts_have_is_missed),
+        cmocka_unit_test(the_highest_number_is_the_hosts),
         cmocka_unit_test(nothing_is_another_hosts_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
