@@ -60,7 +60,7 @@ $(FAULT_NCCL): $(TESTS)/libfake_nccl.so
 
 $(FAULTS)/collective_cuda: suites/collective.c
 $(FAULTS)/scaling_cuda: tests/fixtures/scaling_cuda.c $(wildcard suites/scaling*.c)
-$(FAULT_RANKS): $(RANKS_SOURCES) tests/faults/cuda_calls.c tests/faults/fault.c $(TESTS)/nccl.o $(TESTS)/nccl_load.o \
+$(FAULT_RANKS): $(RANKS_SOURCES) tests/faults/cuda_calls.c tests/faults/fault.c $(NCCL_HOST_SIDE) \
   $(SANE_KERNELS) $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SANITIZE) -rdynamic -o $@ $(FAKE_CUDA) $(filter-out tests/fake_cuda/% %.h,$^) \

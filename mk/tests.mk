@@ -198,7 +198,9 @@ $(TESTS)/test_memcpy_cuda: tests/suites/test_memcpy_cuda.c suites/gpubench.c sui
 COLLECTIVE_CUDA := $(TESTS)/collective_cuda $(TESTS)/libfake_nccl.so
 SCALING_CUDA := $(TESTS)/scaling_cuda $(TESTS)/libfake_nccl.so
 
-$(TESTS)/nccl.o $(TESTS)/nccl_load.o: $(TESTS)/%.o: kernels/collective/%.cu
+NCCL_HOST_SIDE := $(patsubst kernels/collective/%.cu,$(TESTS)/%.o,$(wildcard kernels/collective/*.cu))
+
+$(NCCL_HOST_SIDE): $(TESTS)/%.o: kernels/collective/%.cu
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror $(FORTIFIED) -Itests/fake_cuda \
 	  -MMD -MP -x c++ -c $< -o $@
@@ -213,7 +215,7 @@ RANKS_SOURCES := tests/fixtures/collective_cuda.c $(wildcard suites/collective_*
 $(TESTS)/collective_cuda: suites/collective.c
 $(TESTS)/scaling_cuda: tests/fixtures/scaling_cuda.c $(wildcard suites/scaling*.c)
 $(TESTS)/collective_cuda $(TESTS)/scaling_cuda: $(RANKS_SOURCES) \
-  $(TESTS)/nccl.o $(TESTS)/nccl_load.o build/cpu/libkernels.a $(TEST_HEADERS)
+  $(NCCL_HOST_SIDE) build/cpu/libkernels.a $(TEST_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -rdynamic -o $@ $(FAKE_CUDA) $(MPI_COMPILE) \
 	  $(filter-out tests/fake_cuda/% %.h %.a,$^) build/cpu/libkernels.a $(MPI_LINK) -lstdc++ -lpthread -ldl -lm

@@ -40,14 +40,24 @@ static int sum_range(train_rank *r, int64_t begin, int64_t end)
                  (char *)r->target + at);
 }
 
+static int64_t bucket_elements(const train_rank *r)
+{
+    const int64_t bucket = r->order.bucket_bytes / (int64_t)kernel_dtype_bytes(r->stored);
+    return bucket < 1 || bucket > r->elements ? r->elements : bucket;
+}
+
+uint64_t train_buckets(const train_rank *r)
+{
+    const int64_t bucket = bucket_elements(r), summed = r->summed.end - r->summed.begin;
+    return (uint64_t)((summed + bucket - 1) / bucket);
+}
+
 /* Starts the buckets that are complete when all gradients from `ready` on are there; the
  * last one is what is left. */
 static int sum_ready(train_rank *r, int64_t ready)
 {
-    int64_t bucket = r->order.bucket_bytes / (int64_t)kernel_dtype_bytes(r->stored);
-    const int64_t first = r->summed.begin;
+    const int64_t bucket = bucket_elements(r), first = r->summed.begin;
     int code = 0;
-    if (bucket < 1 || bucket > r->elements) bucket = r->elements;
     while (r->sent > first && code == 0) {
         int64_t begin = r->sent - first > bucket ? r->sent - bucket : first;
         if (begin < ready) break;

@@ -41,19 +41,25 @@ static int do_share(void *context, int rank, kernel_stream stream)
     return s->part(&s->set->ranks[rank - s->set->here->ranks.first], stream);
 }
 
-void train_each(train_set *set, train_part *part, ranks_answer *a)
+static void do_each(train_set *set, train_part *part, int held, ranks_answer *a)
 {
     ranks_here *r = set->here;
     share s = {set, part};
+    collective_work work = {.run = do_share, .context = &s, .held = held};
     collective_time took = {0, 0};
     const char *text;
     if (a->code != 0) return;
-    a->code = r->library->each(r->state, do_share, &s, &r->stop, &took, a->message);
+    a->code = r->library->each(r->state, &work, &r->stop, &took, a->message);
     a->us = took.us;
     a->enqueue_us = took.enqueue_us;
     text = kernel_error_string(a->code);
     if (a->code != 0 && !*a->message)
         snprintf(a->message, sizeof a->message, "training: %s (%d)", text ? text : "code", a->code);
+}
+
+void train_each(train_set *set, train_part *part, ranks_answer *a)
+{
+    do_each(set, part, 0, a);
 }
 
 static int prepare(train_rank *r, kernel_stream stream)
@@ -71,7 +77,8 @@ static int release(train_rank *r, kernel_stream stream)
 
 static int run(train_rank *r, kernel_stream stream)
 {
-    int code = 0;
+    int code = r->led ? train_run(r, r->work, stream) : 0;
+    if (code == 0 && r->led) code = r->library->begin(r->library_state, r->rank);
     for (uint64_t i = 0; i < r->count && code == 0; i++) {
         if (i + 1 == r->count) code = r->library->lap(r->library_state, r->rank);
         if (code == 0) code = train_run(r, r->work, stream);
@@ -137,15 +144,42 @@ static void note_stalls(const train_set *set, ranks_answer *a)
     a->stalls = last_stalls[r->ranks.first];
 }
 
+/* Executions that can be held with one in front of them, behind which all ranks begin at the same
+ * time; 0: none. Of sums alone, as a pass is more than a GPU's queue has room for; a single one is
+ * a long one, or the first, in which NCCL may still have its connections to make. */
+static uint64_t most_held(const train_set *set, uint64_t count)
+{
+    const train_rank *r = &set->ranks[0];
+    const uint64_t fit = r->work == TRAIN_REDUCE && count > 1 ? r->library->most_held / train_buckets(r) : 0;
+    return fit > 1 ? fit - 1 : 0;
+}
+
+static void execute_timed(train_set *set, uint64_t count, ranks_answer *a)
+{
+    const uint64_t most = most_held(set, count);
+    collective_time took = {0, 0};
+    for (uint64_t now; count > 0 && a->code == 0; count -= now) {
+        now = most > 0 && most < count ? most : count;
+        for (int i = 0; i < set->here->ranks.count; i++) {
+            set->ranks[i].count = now;
+            set->ranks[i].led = most > 0;
+        }
+        do_each(set, run, most > 0, a);
+        took.us += a->us;
+        took.enqueue_us += a->enqueue_us;
+    }
+    a->us = took.us;
+    a->enqueue_us = took.enqueue_us;
+}
+
 static void execute(train_set *set, const train_order *order, ranks_answer *a)
 {
     for (int i = 0; i < set->here->ranks.count; i++) {
         set->ranks[i].work = order->work;
-        set->ranks[i].count = order->count;
         set->ranks[i].order.bucket_bytes = order->bucket_bytes;
     }
     if (order->what == TRAIN_EXECUTE) {
-        train_each(set, run, a);
+        execute_timed(set, order->count, a);
         note_stalls(set, a);
     } else
         train_check(set, order->work, a);

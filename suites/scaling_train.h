@@ -100,6 +100,7 @@ typedef struct train_rank {
     /* What its thread is to do: */
     train_work work;
     uint64_t count;
+    int led; /* one execution more, in front of those that are timed */
 } train_rank;
 
 /* Ranks of this process whose memory is one set. */
@@ -120,6 +121,9 @@ int train_fill(train_rank *r, kernel_stream stream);
 
 /* Enqueues order's work once. */
 int train_run(train_rank *r, train_work work, kernel_stream stream);
+
+/* All-reduces of the gradients' sum. */
+uint64_t train_buckets(const train_rank *r);
 
 /* The variant that runs passes. */
 const kernel_variant *train_model(int cuda);

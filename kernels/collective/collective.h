@@ -140,6 +140,15 @@ typedef struct collective_time {
     double us, enqueue_us;
 } collective_time;
 
+/* What each rank of this process does, on a thread of its own where there are several: run, with
+ * its GPU the current one and a stream to enqueue on, returns 0, or a code that ends it. held: all
+ * GPUs begin when all of it is enqueued, of which there may be up to most_held operations. */
+typedef struct collective_work {
+    int (*run)(void *context, int rank, kernel_stream stream);
+    void *context;
+    int held;
+} collective_work;
+
 /* A library at work for the ranks of this process. All functions but why_not are called
  * by one thread, by every process of a job in the same order; they return 0 or a code
  * other than 0 and a message. */
@@ -171,18 +180,20 @@ typedef struct collective_library {
                    uint64_t count, int graph, const volatile int *stop, collective_time *took,
                    char *message);
     int has_graphs;
-    /* Work of the ranks between collectives. each: has every rank of this process do its
-     * work, on a thread of its own where there are several, with its GPU the current one and
-     * a stream to enqueue on; waits as execute does, and says what the longest took, and
-     * enqueueing the longest. Within
+    /* Work of the ranks between collectives. each: has every rank of this process do it,
+     * waits as execute does, and says what the longest took, and enqueueing the longest. Within
      * work: start begins an operation behind what the stream has so far, and what is enqueued
      * on the stream after join comes behind all that was started. Between the two they may
-     * overlap; buffers need send and receive only. work, start and join return 0, or a code
-     * that ends the rank's work. */
-    int (*each)(void *state, int (*work)(void *context, int rank, kernel_stream stream),
-                void *context, const volatile int *stop, collective_time *took, char *message);
+     * overlap; buffers need send and receive only. Both return 0, or a code that ends the
+     * rank's work. */
+    int (*each)(void *state, const collective_work *work, const volatile int *stop,
+                collective_time *took, char *message);
     int (*start)(void *state, int rank, const collective_shape *s, const collective_buffers *b);
     int (*join)(void *state, int rank);
+    /* Operations that held work may start; 0: it is not held. Within work, begin: what it took
+     * is from here on, and not from its own beginning. */
+    uint64_t most_held;
+    int (*begin)(void *state, int rank);
     /* Within work, lap: from here on to its end is the stretch that stalls tells about once
      * each has returned. The last lap counts. */
     int (*lap)(void *state, int rank);

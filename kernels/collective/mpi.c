@@ -210,8 +210,8 @@ static int execute(void *state, const collective_shape *s, collective_buffers *b
 
 /* ---- beside other work ----------------------------------------------------------------- */
 
-static int each(void *state, int (*work)(void *context, int rank, kernel_stream stream),
-                void *context, const volatile int *stop, collective_time *took, char *message)
+static int each(void *state, const collective_work *work, const volatile int *stop,
+                collective_time *took, char *message)
 {
     mpi_state *m = state;
     int code = explain("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD), message);
@@ -219,7 +219,7 @@ static int each(void *state, int (*work)(void *context, int rank, kernel_stream 
     (void)stop;
     m->lap_us = 0;
     m->stalls = (collective_stalls){.us = 0};
-    if (code == 0) code = work(context, m->rank, NULL);
+    if (code == 0) code = work->run(work->context, m->rank, NULL);
     end = now_us();
     *took = (collective_time){.us = end - start};
     if (m->lap_us > 0) m->stalls.us = end - m->lap_us;

@@ -9,68 +9,15 @@
  * start together. A batch is enqueued behind a gate on each stream, which opens when all of it
  * is there: otherwise small messages would take what the host takes to enqueue them.
  */
-#include "collective.h"
-#include "nccl_api.h"
-#include "nccl_gate.h"
+#include "nccl_ranks.h"
 
-#include <ctime>
-
-#include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstdio>
 #include <cstring>
 #include <new>
-#include <system_error>
-#include <thread>
+
+using namespace nccl_ranks;
 
 namespace {
-
-struct rank_state {
-    int device;
-    nccl_communicator communicator;
-    cudaStream_t stream, beside; /* beside: operations that started and were not joined */
-    cudaEvent_t start, stop, handed_on;
-    cudaEvent_t lap, before[COLLECTIVE_MOST_JOINS], after[COLLECTIVE_MOST_JOINS];
-    int joins; /* since the lap; -1: there was none */
-    cudaGraphExec_t graph;
-};
-
-struct nccl_state {
-    const nccl_api *api;
-    int time_outs; /* of the gate, in a row */
-    collective_ranks ranks;
-    rank_state *each; /* of this process */
-    collective_shape graph_shape;
-    void *graph_memory; /* what the graphs are of; NULL: there are none */
-    bool aborted;
-};
-
-/* A call of the CUDA runtime or of NCCL that failed, as a code and a message. */
-struct failure {
-    char *message;
-
-    int operator()(int rank, const char *what, cudaError_t code) const
-    {
-        if (code != cudaSuccess)
-            snprintf(message, COLLECTIVE_MESSAGE, "rank %d: %s: %.100s", rank, what,
-                     cudaGetErrorString(code));
-        return code;
-    }
-    int operator()(const nccl_api *api, const char *what, int code) const
-    {
-        if (code != NCCL_SUCCESS && code != NCCL_IN_PROGRESS)
-            snprintf(message, COLLECTIVE_MESSAGE, "%s: %.140s", what, api->GetErrorString(code));
-        else
-            code = 0;
-        return code;
-    }
-};
-
-rank_state &rank_of(nccl_state *s, int rank)
-{
-    return s->each[rank - s->ranks.first];
-}
 
 cudaError_t find_devices(int *count, int *current)
 {
@@ -309,8 +256,10 @@ int send_blocks(const nccl_api *api, const collective_shape *s, const collective
     return code;
 }
 
-int enqueue(const nccl_api *api, const collective_shape *s, const collective_buffers *b,
-            const rank_state &r, int rank)
+} // namespace
+
+int nccl_ranks::enqueue(const nccl_api *api, const collective_shape *s, const collective_buffers *b,
+                        const rank_state &r, int rank)
 {
     const int type = type_of(s->dtype), next = (rank + 1) % s->ranks;
     const size_t n = static_cast<size_t>(s->block);
@@ -332,6 +281,8 @@ int enqueue(const nccl_api *api, const collective_shape *s, const collective_buf
                 : api->Recv(b->receive, n, type, (rank + s->ranks - 1) % s->ranks, r.communicator,
                             r.stream);
 }
+
+namespace {
 
 /* Once, on all ranks of this process. The group is ended also if a call in it failed. */
 int enqueue_all(nccl_state *s, const collective_shape *shape, const collective_buffers *buffers,
@@ -411,115 +362,12 @@ int record(nccl_state *s, bool stop, const failure &failed)
     return code;
 }
 
-/* ---- waiting --------------------------------------------------------------------------- */
-
-/* Which ranks of this process are done, and which are not. */
-int tell_unfinished(nccl_state *s, const failure &failed)
-{
-    char done[80] = "", open[80] = "";
-    for (int i = 0; i < s->ranks.count; i++) {
-        char *text = cudaEventQuery(s->each[i].stop) == cudaErrorNotReady ? open : done;
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof done - length, " %d", s->ranks.first + i);
-    }
-    snprintf(failed.message, COLLECTIVE_MESSAGE, "not done on rank%.60s%s%.60s", open,
-             *done ? "; done, and so perhaps not in it, on rank" : "", done);
-    return cudaErrorNotReady;
-}
-
-/* Whatever was enqueued on some ranks and not on others ends by it. */
-void abort_all(nccl_state *s)
-{
-    s->aborted = true;
-    for (int i = 0; i < s->ranks.count; i++) (void)s->api->CommAbort(s->each[i].communicator);
-}
-
-double now_s()
-{
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-/* What NCCL found out meanwhile, which it is asked a few times a second. */
-int look_for_errors(nccl_state *s, const failure &failed)
-{
-    int code = 0;
-    for (int i = 0; i < s->ranks.count && code == 0; i++) {
-        int error = 0;
-        code = failed(s->api, "ncclCommGetAsyncError",
-                      s->api->CommGetAsyncError(s->each[i].communicator, &error));
-        if (code == 0) code = failed(s->api, "NCCL", error);
-    }
-    return code;
-}
-
-/* Never by a call that blocks: of a collective that lacks a rank it does not return. */
-int wait_all(nccl_state *s, const volatile int *stop, const failure &failed)
-{
-    double next_s = now_s() + 0.2;
-    for (int i = 0; i < s->ranks.count;) {
-        cudaError_t state = cudaEventQuery(s->each[i].stop);
-        int code = 0;
-        if (state == cudaSuccess) {
-            i++;
-            continue;
-        }
-        if (state != cudaErrorNotReady) return failed(s->ranks.first + i, "the run", state);
-        if (collective_is_stopped(stop)) {
-            code = tell_unfinished(s, failed);
-        } else if (now_s() > next_s) {
-            next_s = now_s() + 0.2;
-            code = look_for_errors(s, failed);
-        }
-        if (code != 0) return code;
-        std::this_thread::yield(); /* the gate's may have no other processor */
-    }
-    return 0;
-}
-
-int between(int rank, cudaEvent_t start, cudaEvent_t stop, double *us, const failure &failed)
-{
-    float ms = 0;
-    int code = failed(rank, "a time", cudaEventElapsedTime(&ms, start, stop));
-    *us = static_cast<double>(ms) * 1e3;
-    return code;
-}
-
-int longest(nccl_state *s, double *us, const failure &failed)
-{
-    int code = 0;
-    *us = 0;
-    for (int i = 0; i < s->ranks.count && code == 0; i++) {
-        double took_us = 0;
-        code = between(s->ranks.first + i, s->each[i].start, s->each[i].stop, &took_us, failed);
-        if (took_us > *us) *us = took_us;
-    }
-    return code;
-}
-
 /* ---- batches behind a gate ---------------------------------------------------------------- */
 
 /* Executions that a gate holds, at most: each is a few entries of a stream's queue, which has
  * some 1000, and none of them may wait for room in it. Of an H200's it was full of 28 graphs.
  * Every process of a job has the same, as all do the same number of executions. */
 constexpr uint64_t MOST_HELD = 64, MOST_GRAPHS_HELD = 16;
-
-/* One may be a process that was stopped for a while; after two a call waits for its device, and no
- * batch is held any more. */
-constexpr int MOST_TIME_OUTS = 2;
-
-int hold(nccl_state *s, const failure &failed)
-{
-    int code = 0;
-    nccl_gate::close();
-    for (int i = 0; i < s->ranks.count && code == 0; i++) {
-        (void)cudaSetDevice(s->each[i].device);
-        code = failed(s->ranks.first + i, "a host function",
-                      nccl_gate::enqueue(s->each[i].stream));
-    }
-    return code;
-}
 
 /* What is executed again and again. */
 struct execution {
@@ -553,16 +401,15 @@ int execute_batch(const execution &e, uint64_t count, bool led, collective_time 
                   const failure &failed)
 {
     nccl_state *s = e.s;
-    const bool held = led && s->time_outs < MOST_TIME_OUTS;
+    const bool held = led && may_hold(s);
     double us = 0, enqueue_us = 0;
     int code = held ? hold(s, failed) : 0;
     if (code == 0) code = enqueue_batch(e, count, led, &enqueue_us, failed);
-    const bool timed_out = nccl_gate::open() && held;
+    const bool was_held = let_go(s, held);
     if (code == 0) code = wait_all(s, e.stop, failed);
     if (code == 0) code = longest(s, &us, failed);
-    if (held) s->time_outs = timed_out ? s->time_outs + 1 : 0;
     took->us += us;
-    if (!held || timed_out) took->enqueue_us += enqueue_us;
+    if (!was_held) took->enqueue_us += enqueue_us;
     return code;
 }
 
@@ -588,178 +435,6 @@ int execute(void *state, const collective_shape *shape, collective_buffers *buff
     return code;
 }
 
-/* ---- beside other work ------------------------------------------------------------------ */
-
-/* What comes on `to` waits for what `from` has so far. */
-int hand_on(const rank_state &r, cudaStream_t from, cudaStream_t to)
-{
-    int code = cudaEventRecord(r.handed_on, from);
-    return code ? code : cudaStreamWaitEvent(to, r.handed_on, 0);
-}
-
-/* By the rank's own thread, which is why there is no group. */
-int start(void *state, int rank, const collective_shape *shape, const collective_buffers *b)
-{
-    nccl_state *s = static_cast<nccl_state *>(state);
-    rank_state r = rank_of(s, rank);
-    int code = hand_on(r, r.stream, r.beside);
-    if (code != 0) return code;
-    r.stream = r.beside;
-    code = enqueue(s->api, shape, b, r, rank);
-    if (code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS) return 0;
-    return kernel_fail("%s: %s", collective_name(shape->operation), s->api->GetErrorString(code));
-}
-
-int join(void *state, int rank)
-{
-    rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
-    const int at = r.joins;
-    const bool timed = at >= 0 && at < COLLECTIVE_MOST_JOINS;
-    int code = timed ? cudaEventRecord(r.before[at], r.stream) : 0;
-    if (code == 0) code = hand_on(r, r.beside, r.stream);
-    if (code == 0 && timed) code = cudaEventRecord(r.after[at], r.stream);
-    r.joins += timed;
-    return code;
-}
-
-int lap(void *state, int rank)
-{
-    rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
-    r.joins = 0;
-    return cudaEventRecord(r.lap, r.stream);
-}
-
-int stalls(void *state, int rank, collective_stalls *s, char *message)
-{
-    const rank_state &r = rank_of(static_cast<nccl_state *>(state), rank);
-    const failure failed = {message};
-    *s = {};
-    if (r.joins < 0) return 0;
-    s->joins = r.joins;
-    int code = between(rank, r.lap, r.stop, &s->us, failed);
-    for (int i = 0; i < r.joins && code == 0; i++)
-        code = between(rank, r.before[i], r.after[i], &s->stall_us[i], failed);
-    return code;
-}
-
-/* A rank's thread: what it is to do, and what became of it. */
-struct rank_work {
-    nccl_state *state;
-    int (*work)(void *context, int rank, kernel_stream stream);
-    void *context;
-    int rank, code;
-    double enqueue_us;
-    char message[COLLECTIVE_MESSAGE];
-};
-
-void explain(rank_work *w)
-{
-    const char *text = kernel_error_string(w->code);
-    if (w->code > 0)
-        snprintf(w->message, sizeof w->message, "rank %d: %.150s", w->rank,
-                 text ? text : cudaGetErrorString(static_cast<cudaError_t>(w->code)));
-}
-
-void do_work(rank_work *w)
-{
-    rank_state &r = rank_of(w->state, w->rank);
-    w->code = cudaSetDevice(r.device);
-    const double start_s = now_s();
-    if (w->code == 0) w->code = cudaEventRecord(r.start, r.stream);
-    if (w->code == 0) w->code = w->work(w->context, w->rank, r.stream);
-    w->enqueue_us = (now_s() - start_s) * 1e6;
-    if (w->code == 0) w->code = cudaEventRecord(r.stop, r.stream);
-    explain(w);
-}
-
-/* Says which threads are still at work, and ends what they may be waiting for. */
-int end_threads(nccl_state *s, const std::atomic<int> *done, char *message)
-{
-    char open[80] = "";
-    for (int i = 0; i < s->ranks.count; i++) {
-        size_t length = strlen(open);
-        if (!done[i].load())
-            snprintf(open + length, sizeof open - length, " %d", s->ranks.first + i);
-    }
-    snprintf(message, COLLECTIVE_MESSAGE, "not done on rank%.60s", open);
-    abort_all(s);
-    return cudaErrorNotReady;
-}
-
-/* A rank whose call failed leaves the others in operations that never end, and so does
- * *stop: then all communicators are aborted. */
-int await_threads(nccl_state *s, const rank_work *works, const std::atomic<int> *done,
-                  const volatile int *stop, char *message)
-{
-    int finished = 0, code = 0;
-    while (finished < s->ranks.count) {
-        bool give_up = collective_is_stopped(stop) != 0;
-        finished = 0;
-        for (int i = 0; i < s->ranks.count; i++) {
-            if (!done[i].load()) continue;
-            finished++;
-            give_up = give_up || works[i].code > 0;
-        }
-        if (give_up && finished < s->ranks.count && !s->aborted)
-            code = end_threads(s, done, message);
-        std::this_thread::yield();
-    }
-    return code;
-}
-
-int run_threads(nccl_state *s, rank_work *works, const volatile int *stop, char *message)
-{
-    std::thread threads[64];
-    std::atomic<int> done[64] = {};
-    int begun = 0, code = 0;
-    for (; begun < s->ranks.count && code == 0; begun++) {
-        std::atomic<int> *is_done = &done[begun];
-        rank_work *one = &works[begun];
-        try {
-            threads[begun] = std::thread([one, is_done] { do_work(one), is_done->store(1); });
-        } catch (const std::system_error &) {
-            snprintf(message, COLLECTIVE_MESSAGE, "rank %d: no thread", one->rank);
-            one->code = code = KERNEL_ERROR_MEMORY;
-        }
-    }
-    for (int i = code ? begun - 1 : begun; i < s->ranks.count; i++) done[i].store(1);
-    int ended = await_threads(s, works, done, stop, message);
-    for (int i = 0; i < begun; i++)
-        if (threads[i].joinable()) threads[i].join();
-    for (int i = 0; i < s->ranks.count && code == 0; i++) {
-        code = works[i].code;
-        if (code != 0) memcpy(message, works[i].message, sizeof works[i].message);
-    }
-    return code ? code : ended;
-}
-
-int each(void *state, int (*work)(void *context, int rank, kernel_stream stream), void *context,
-         const volatile int *stop, collective_time *took, char *message)
-{
-    nccl_state *s = static_cast<nccl_state *>(state);
-    const failure failed = {message};
-    const bool was_aborted = s->aborted;
-    rank_work *works = new (std::nothrow) rank_work[static_cast<size_t>(s->ranks.count)]();
-    if (!works) return KERNEL_ERROR_MEMORY;
-    for (int i = 0; i < s->ranks.count; i++) {
-        works[i].state = s;
-        works[i].work = work;
-        works[i].context = context;
-        works[i].rank = s->ranks.first + i;
-        s->each[i].joins = -1;
-    }
-    *took = {};
-    int code = run_threads(s, works, stop, message);
-    for (int i = 0; i < s->ranks.count; i++)
-        took->enqueue_us = std::max(took->enqueue_us, works[i].enqueue_us);
-    delete[] works;
-    if (was_aborted) return code;
-    if (code == 0) code = wait_all(s, stop, failed);
-    if (code == 0) code = longest(s, &took->us, failed);
-    if (code > 0 && !s->aborted) abort_all(s);
-    return code;
-}
-
 } // namespace
 
 extern "C" {
@@ -767,7 +442,8 @@ const collective_library collective_nccl = {
     .name = "nccl", .why_not = why_not, .version = version_text, .card = card,
     .open = open_nccl,
     .close = close_nccl, .allocate = allocate, .release = release, .copy = copy,
-    .take_host = take_host, .drop_host = drop_host, .execute = execute, .has_graphs = 1, .each = each, .start = start, .join = join,
+    .take_host = take_host, .drop_host = drop_host, .execute = execute, .has_graphs = 1,
+    .each = each, .start = start, .join = join, .most_held = MOST_STARTED, .begin = begin,
     .lap = lap, .stalls = stalls};
 
 void collective_nccl_use(const char *path)

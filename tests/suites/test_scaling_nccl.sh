@@ -39,15 +39,28 @@ FAKE_SLOW=1 measure --filter '(block|overlap) serial f32'
     [ "$(awk -f compare/csv.awk -f "$work/shares.awk" "$rows" | sort -u)" = '1 1 1 1 1' ]
 check $? "a rank that computes longer is named, with what the other waits for it"
 
-# The substitute's sums take 5 us of simulated time and a millisecond of the host's; or a second
-# of simulated time.
+# The substitute's sums take 5 us of simulated time, and what else is on their streams a few; or a
+# second. The host enqueues each at once, or in a millisecond.
 paced() { column flags | grep -c host-paced; }
+between() { column median_us | awk '!($1 >= '"$1"' && $1 <= '"$2"') { wrong = 1 } END { exit wrong || NR == 0 }'; }
+FAKE_GPUS=1 measure --filter 'overlap reduce f32'
+[ "$(statuses)" = ' 1 ok ' ] && between 5 13 && [ "$(column batch)" -gt 160 ]
+check $? "a batch of more sums than a gate holds at a time"
 FAKE_NCCL=late measure --filter 'overlap reduce f32'
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(paced)" -eq 0 ] && between 5 500
+check $? "what the host takes to enqueue sums is not in their time"
+FAKE_GPUS=1 FAKE_NCCL='late waiting' measure --filter 'overlap reduce f32'
 [ "$(statuses)" = ' 1 ok ' ] && [ "$(paced)" -eq 1 ]
-check $? "times that are the host's are flagged"
+check $? "sums of a library that waits for the device are the host's time, and flagged"
+FAKE_NCCL=late measure --filter 'overlap serial f32'
+[ "$(statuses)" = ' 1 ok ' ] && [ "$(paced)" -eq 1 ]
+check $? "so are passes that the host enqueues more slowly than they run, which nothing holds"
 FAKE_NCCL=longest measure --filter 'overlap (reduce|serial|overlapped) f32'
 [ "$(statuses)" = ' 3 ok ' ] && [ "$(paced)" -eq 0 ]
 check $? "times of GPUs that the host is ahead of are not"
+FAKE_GPUS=1 FAKE_NCCL=long measure --filter 'overlap reduce f32'
+[ "$(statuses)" = ' 1 ok ' ] && between 500 510 && [ "$(column batch)" -gt 1 ]
+check $? "what leads a batch is not in its time"
 
 FAKE_NCCL=wrong measure --filter '(strong|overlap|block).* f32 gpus=2'
 [ $? -eq 1 ] && [ "$(statuses)" = ' 10 mismatch ' ]
