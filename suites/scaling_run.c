@@ -106,6 +106,12 @@ static int update(train_rank *r, kernel_stream stream)
     return code ? code : run_tool(r, &r->adamw, stream);
 }
 
+static int share_norms(train_rank *r)
+{
+    int code = start(r, COLLECTIVE_ALL_GATHER, KERNEL_F32, 1, r->norms + r->rank, r->norms);
+    return code ? code : join(r);
+}
+
 /* Each rank sums the squares of its part, rank's norms go to all; the rest has one of its
  * own, which is the same everywhere. */
 static int update_part(train_rank *r, kernel_stream stream)
@@ -114,9 +120,7 @@ static int update_part(train_rank *r, kernel_stream stream)
     int code = 0;
     for (int64_t i = 0; i < r->part_count && code == 0; i++)
         code = run_tool(r, &r->clip_part[i], stream);
-    if (code == 0)
-        code = start(r, COLLECTIVE_ALL_GATHER, KERNEL_F32, 1, r->norms + r->rank, r->norms);
-    if (code == 0) code = join(r);
+    if (code == 0) code = share_norms(r);
     if (code == 0) code = update(r, stream);
     if (code == 0) code = start(r, COLLECTIVE_ALL_GATHER, r->stored, r->shard, part, r->values);
     return code ? code : join(r);
@@ -149,6 +153,12 @@ static int sum_all(train_rank *r)
     r->sent = r->summed.end;
     code = sum_ready(r, 0);
     return code ? code : join(r);
+}
+
+/* What was in the norms until now is nobody's any more. */
+int train_meet(train_rank *r)
+{
+    return share_norms(r);
 }
 
 int train_run(train_rank *r, train_work work, kernel_stream stream)

@@ -75,10 +75,11 @@ static int release(train_rank *r, kernel_stream stream)
     return 0;
 }
 
+/* The threads of ranks, and processes, begin some 10 us apart, which is not the work's. */
 static int run(train_rank *r, kernel_stream stream)
 {
-    int code = r->led ? train_run(r, r->work, stream) : 0;
-    if (code == 0 && r->led) code = r->library->begin(r->library_state, r->rank);
+    int code = r->library->begin ? train_meet(r) : 0;
+    if (code == 0 && r->library->begin) code = r->library->begin(r->library_state, r->rank);
     for (uint64_t i = 0; i < r->count && code == 0; i++) {
         if (i + 1 == r->count) code = r->library->lap(r->library_state, r->rank);
         if (code == 0) code = train_run(r, r->work, stream);
@@ -144,14 +145,14 @@ static void note_stalls(const train_set *set, ranks_answer *a)
     a->stalls = last_stalls[r->ranks.first];
 }
 
-/* Executions that can be held with one in front of them, behind which all ranks begin at the same
- * time; 0: none. Of sums alone, as a pass is more than a GPU's queue has room for; a single one is
- * a long one, or the first, in which NCCL may still have its connections to make. */
+/* Executions that can be held behind where ranks meet; 0: none. Of sums alone, as a pass is more
+ * than a GPU's queue has room for; a single one is a long one, or the first, in which NCCL may
+ * still have its connections to make. */
 static uint64_t most_held(const train_set *set, uint64_t count)
 {
     const train_rank *r = &set->ranks[0];
-    const uint64_t fit = r->work == TRAIN_REDUCE && count > 1 ? r->library->most_held / train_buckets(r) : 0;
-    return fit > 1 ? fit - 1 : 0;
+    const uint64_t room = r->library->most_held;
+    return r->work == TRAIN_REDUCE && count > 1 && room > 0 ? (room - 1) / train_buckets(r) : 0;
 }
 
 static void execute_timed(train_set *set, uint64_t count, ranks_answer *a)
@@ -160,10 +161,7 @@ static void execute_timed(train_set *set, uint64_t count, ranks_answer *a)
     collective_time took = {0, 0};
     for (uint64_t now; count > 0 && a->code == 0; count -= now) {
         now = most > 0 && most < count ? most : count;
-        for (int i = 0; i < set->here->ranks.count; i++) {
-            set->ranks[i].count = now;
-            set->ranks[i].led = most > 0;
-        }
+        for (int i = 0; i < set->here->ranks.count; i++) set->ranks[i].count = now;
         do_each(set, run, most > 0, a);
         took.us += a->us;
         took.enqueue_us += a->enqueue_us;

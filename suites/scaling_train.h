@@ -100,7 +100,6 @@ typedef struct train_rank {
     /* What its thread is to do: */
     train_work work;
     uint64_t count;
-    int led; /* one execution more, in front of those that are timed */
 } train_rank;
 
 /* Ranks of this process whose memory is one set. */
@@ -121,6 +120,9 @@ int train_fill(train_rank *r, kernel_stream stream);
 
 /* Enqueues order's work once. */
 int train_run(train_rank *r, train_work work, kernel_stream stream);
+
+/* Enqueues one operation that ends on all ranks at the same time. */
+int train_meet(train_rank *r);
 
 /* All-reduces of the gradients' sum. */
 uint64_t train_buckets(const train_rank *r);

@@ -191,7 +191,7 @@ typedef struct collective_library {
     int (*start)(void *state, int rank, const collective_shape *s, const collective_buffers *b);
     int (*join)(void *state, int rank);
     /* Operations that held work may start; 0: it is not held. Within work, begin: what it took
-     * is from here on, and not from its own beginning. */
+     * is from here on, and not from its own beginning; NULL where ranks begin together. */
     uint64_t most_held;
     int (*begin)(void *state, int rank);
     /* Within work, lap: from here on to its end is the stretch that stalls tells about once

@@ -19,7 +19,7 @@ struct rank_state {
     cudaEvent_t start, stop, handed_on;
     cudaEvent_t lap, before[COLLECTIVE_MOST_JOINS], after[COLLECTIVE_MOST_JOINS];
     int joins; /* since the lap; -1: there was none */
-    double began_s; /* what is timed, on the host */
+    double began_s; /* when that was enqueued where what is timed begins */
     cudaGraphExec_t graph;
 };
 

@@ -12,6 +12,7 @@
  *   stuck    an abort does not return
  *   long     an operation takes 500 us of simulated time, so that a batch is one of few
  *   longest  it takes a second of that, which no host needs to enqueue it
+ *   apart    what a thread enqueues first takes rank 1's stream 20 ms of simulated time more
  *   late     enqueueing a group takes the host a millisecond
  *   waiting  enqueueing a group waits until its streams are done with what they have
  * A program in which calls are made to fail is asked at each (faulty.h): one that fails does
@@ -250,8 +251,12 @@ static void execute(void *argument)
 
 static int enqueue(call *c)
 {
+    static _Thread_local int has_begun;
+    double us = is_scripted("longest") ? 1e6 : is_scripted("long") ? 500 : 5;
     enqueued = 1;
-    const double us = is_scripted("longest") ? 1e6 : is_scripted("long") ? 500 : 5;
+    if (is_scripted("apart") && c->one->rank == 1 && !has_begun)
+        us += 20000;
+    has_begun = 1;
     if (fake_launch(c->stream, us, 0) != cudaSuccess)
         return INTERNAL_ERROR;
     if (is_scripted("absent") && c->what == ALL_GATHER && c->one->rank == 1)
