@@ -134,15 +134,16 @@ typedef struct collective_stalls {
 /* A message of up to so many bytes for what went wrong. */
 enum { COLLECTIVE_MESSAGE = 200 };
 
-/* What executions took: from the first rank's start to the last one's end, and the host until
- * all of them were enqueued; 0 where calls return when they are done, or a gate held the GPUs. */
+/* What executions took: the longest from a rank's start to its end, and the host until all of
+ * them were enqueued; 0 where calls return when they are done, or a gate held the GPUs. */
 typedef struct collective_time {
     double us, enqueue_us;
 } collective_time;
 
 /* What each rank of this process does, on a thread of its own where there are several: run, with
- * its GPU the current one and a stream to enqueue on, returns 0, or a code that ends it. held: all
- * GPUs begin when all of it is enqueued, of which there may be up to most_held operations. */
+ * its GPU the current one and a stream to enqueue on, returns 0, or a code that ends it. held: the
+ * GPUs of this process begin when all of it is enqueued, of which there may be up to most_held
+ * operations. */
 typedef struct collective_work {
     int (*run)(void *context, int rank, kernel_stream stream);
     void *context;

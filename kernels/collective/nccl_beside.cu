@@ -118,6 +118,7 @@ int end_threads(nccl_state *s, const std::atomic<int> *done, char *message)
             snprintf(open + length, sizeof open - length, " %d", s->ranks.first + i);
     }
     snprintf(message, COLLECTIVE_MESSAGE, "not done on rank%.60s", open);
+    (void)nccl_gate::open(); /* an abort may wait for what is behind it */
     abort_all(s);
     return cudaErrorNotReady;
 }

@@ -95,8 +95,8 @@ int stalls(void *state, int rank, collective_stalls *s, char *message);
 int each(void *state, const collective_work *work, const volatile int *stop,
          collective_time *took, char *message);
 
-/* Each is a few entries of a stream's queue, which has some 1000, and none may wait for room. */
-constexpr uint64_t MOST_STARTED = 160;
+/* Each is some five entries of a stream's queue, which has some 1000, and none may wait for room. */
+constexpr uint64_t MOST_STARTED = 96;
 
 } // namespace nccl_ranks
 

@@ -213,6 +213,11 @@ extern struct fake_cuda fake_cuda;
  * order with all blocking streams, as the real one is. */
 cudaError_t fake_launch(cudaStream_t stream, double us, int real_ms);
 
+/* For a host function that waits for other streams' work: where its stream's clock is; and where it
+ * is when the function returns, which else is later than all streams'. */
+double fake_host_began_us(void);
+void fake_host_ends(double us);
+
 /* A launch that is refused: cudaGetLastError will tell, nothing else. */
 void fake_launch_error(cudaError_t code);
 

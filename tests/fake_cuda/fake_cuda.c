@@ -139,6 +139,20 @@ static double latest_us(void)
     return latest;
 }
 
+/* Of the stream's thread that executes a host function: where its clock is, and where the function
+ * says that it ends; below 0: nowhere. */
+static _Thread_local double host_began_us, host_ends_us;
+
+double fake_host_began_us(void)
+{
+    return host_began_us;
+}
+
+void fake_host_ends(double us)
+{
+    host_ends_us = us;
+}
+
 /* As after a moment at which all of them wait. With the lock held. */
 static void align_streams(void)
 {
@@ -196,11 +210,13 @@ static void execute(cudaStream_t stream, const operation *op)
     if (op->kind == WAIT && stream->now_us < op->event->us)
         stream->now_us = op->event->us;
     if (context_error == cudaSuccess) {
+        host_began_us = stream->now_us;
+        host_ends_us = -1;
         pthread_mutex_unlock(&fake_lock);
         perform(op);
         pthread_mutex_lock(&fake_lock);
         if (op->kind == HOST)
-            stream->now_us = latest_us();
+            stream->now_us = host_ends_us < 0 ? latest_us() : host_ends_us;
         stream->now_us += op->us;
         executed_us += op->us;
         if (op->kind == STAMP)
@@ -263,6 +279,7 @@ static void *work(void *argument)
         if (stream == &fake_default_stream)
             meet_blocking_streams(0);
         stream->first = op->next;
+        stream->count--;
         if (!stream->first)
             stream->last = &stream->first;
         if (op->event && --op->event->users == 0 && op->event->dropped)
@@ -284,6 +301,14 @@ void fake_append(operation ***last, const operation *op)
     *last = &copy->next;
 }
 
+/* FAKE_QUEUE: how many operations a stream's queue holds, for which calls wait. */
+static void wait_for_room(const struct CUstream_st *stream)
+{
+    const char *most = getenv("FAKE_QUEUE");
+    while (most && stream->count >= atoi(most))
+        pthread_cond_wait(&executed, &fake_lock);
+}
+
 /* With the lock held. */
 void fake_queue(cudaStream_t stream, const operation *op)
 {
@@ -298,10 +323,12 @@ void fake_queue(cudaStream_t stream, const operation *op)
         stream->capture->count++;
         return;
     }
+    wait_for_room(stream);
     if (op->kind == RECORD)
         op->event->pending++;
     if (op->event)
         op->event->users++;
+    stream->count++;
     fake_append(&stream->last, op);
     pthread_cond_signal(&stream->filled);
 }

@@ -30,6 +30,7 @@ struct CUstream_st {
     pthread_t thread;
     pthread_cond_t filled;
     operation *first, **last; /* the head stays until it is executed */
+    int count; /* of what is queued */
     double now_us;
     int ended, blocking; /* blocking: in order with the default stream */
     cudaGraph_t capture; /* while capturing */
