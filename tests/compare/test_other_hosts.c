@@ -101,7 +101,37 @@ static void what_like_hosts_have_is_missed(void **state)
     end(&sides);
 }
 
-/* Ten is more than nine, and what a filter takes no part of tells of its host all the same. */
+/* Where the baseline has no such host, a case that has other numbers is not expected of this one. */
+static void without_like_hosts_the_case_tells(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"gpus=1", "gpus=2"};
+    struct sides sides = begin();
+    struct text_row row = {.suite = "scaling"};
+    for (size_t i = 0; i < 2; i++) {
+        row.params = numbers[i];
+        row.name = "every", row.variant = "lost";
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+        row.variant = "kept";
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+        add_runs(&sides.current, row, 3, 100, 0.0);
+        row.name = "hosts";
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+        row.name = "gone";
+        add_runs(&sides.baseline, row, 3, 100, 0.0);
+    }
+    row.params = "gpus=4", row.name = "hosts";
+    add_runs(&sides.current, row, 3, 100, 0.0);
+    finish_on_hosts(&sides, "scaling:gpus");
+    assert_outcome(&sides, "hosts", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "gone", OUTCOME_MISSING);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_ELSEWHERE), 2);
+    assert_int_equal(count_outcomes(&sides.compared.comparison, OUTCOME_MISSING), 4);
+    end(&sides);
+}
+
+/* Ten is more than nine. What a filter takes no part of tells of its host all the same: by the
+ * filtered rows alone this host would be one of nine. */
 static void the_highest_number_is_the_hosts(void **state)
 {
     (void)state;
@@ -109,15 +139,23 @@ static void the_highest_number_is_the_hosts(void **state)
     struct settings settings = on_hosts("scaling:gpus");
     regex_t filter;
     assert_int_equal(regcomp(&filter, "gpus=9", REG_EXTENDED | REG_NOSUB), 0);
-    struct text_row row = {.suite = "scaling", .name = "wide", .params = "gpus=10"};
+    struct text_row row = {.suite = "scaling", .name = "shared", .params = "gpus=9", .campaign = "nine"};
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    row.name = "alone";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    row.name = "shared", row.campaign = "ten";
     add_runs(&sides.baseline, row, 3, 100, 0.0);
     add_runs(&sides.current, row, 3, 100, 0.0);
-    row.params = "gpus=9";
+    row.name = "lost";
     add_runs(&sides.baseline, row, 3, 100, 0.0);
+    row.name = "wide", row.params = "gpus=10";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    add_runs(&sides.current, row, 3, 100, 0.0);
     settings.filter = &filter;
     finish_with(&sides, settings);
-    assert_int_equal(sides.compared.comparison.count, 1);
-    assert_outcome(&sides, "wide", OUTCOME_MISSING);
+    assert_int_equal(sides.compared.comparison.count, 3);
+    assert_outcome(&sides, "alone", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "lost", OUTCOME_MISSING);
     regfree(&filter);
     end(&sides);
 }
@@ -147,6 +185,7 @@ int main(void)
         cmocka_unit_test(other_hosts_cases_are_not_missed),
         cmocka_unit_test(this_hosts_cases_are_missed),
         cmocka_unit_test(what_like_hosts_have_is_missed),
+        cmocka_unit_test(without_like_hosts_the_case_tells),
         cmocka_unit_test(the_highest_number_is_the_hosts),
         cmocka_unit_test(nothing_is_another_hosts_by_itself),
     };
