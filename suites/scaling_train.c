@@ -75,7 +75,7 @@ static int release(train_rank *r, kernel_stream stream)
     return 0;
 }
 
-/* The threads of ranks, and processes, begin some 10 us apart, which is not the work's. */
+/* The threads of ranks, and processes, begin tens of us apart, which is not the work's. */
 static int run(train_rank *r, kernel_stream stream)
 {
     int code = r->library->begin ? train_meet(r) : 0;
