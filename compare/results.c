@@ -165,6 +165,19 @@ static const char *field(const struct loading *loading, int column)
     return loading->reader.fields[column];
 }
 
+/* Room for so many bytes in loading->key. */
+static bool make_room(struct loading *loading, size_t needed)
+{
+    if (needed <= loading->key_capacity)
+        return true;
+    char *larger = realloc(loading->key, 2 * needed);
+    if (!larger)
+        return no_memory(loading);
+    loading->key = larger;
+    loading->key_capacity = 2 * needed;
+    return true;
+}
+
 /* Joins the key's parts, with their lengths in front so that no two keys join
  * alike, into loading->key. without leaves one part out; -1 leaves none. */
 static bool join_key(struct loading *loading, int without, size_t *size)
@@ -176,13 +189,8 @@ static bool join_key(struct loading *loading, int without, size_t *size)
             lengths[part] = strlen(field(loading, loading->columns.key[part]));
         needed += lengths[part];
     }
-    if (needed > loading->key_capacity) {
-        char *larger = realloc(loading->key, 2 * needed);
-        if (!larger)
-            return no_memory(loading);
-        loading->key = larger;
-        loading->key_capacity = 2 * needed;
-    }
+    if (!make_room(loading, needed))
+        return false;
     memcpy(loading->key, lengths, sizeof lengths);
     char *out = loading->key + sizeof lengths;
     for (int part = 0; part < KEY_PARTS; part++) {
@@ -272,18 +280,22 @@ static bool read_number(struct loading *loading, int column, double *out)
            fail_field(loading, column, "is not a decimal number with a point");
 }
 
+/* Moves *text to behind the spaces in front of it; its size without those at its end. */
+static size_t trim(const char **text)
+{
+    *text += strspn(*text, " ");
+    size_t size = strlen(*text);
+    while (size > 0 && (*text)[size - 1] == ' ')
+        size--;
+    return size;
+}
+
 /* Most rows have the name that the row before them has: last is what that was. */
 static uint32_t intern_trimmed(struct intern_table *table, const char *text, uint32_t *last)
 {
     if (*last < table->count && strcmp(intern_text(table, *last), text) == 0)
         return *last;
-    size_t size = strlen(text);
-    while (size > 0 && text[size - 1] == ' ')
-        size--;
-    while (size > 0 && *text == ' ') {
-        text++;
-        size--;
-    }
+    size_t size = trim(&text);
     return *last = intern_add(table, text, size, NULL);
 }
 
@@ -326,22 +338,38 @@ static int64_t seconds_of(const char *text)
     return 86400 * days + 3600 * digits_at(text + 11, 2) + 60 * digits_at(text + 14, 2) + digits_at(text + 17, 2);
 }
 
+/* A campaign is a sitting on one card: the names of those that began in the same second on two
+ * cards are alike. The card stands behind the name's NUL, so that the number's text is the name. */
+static bool read_campaign(struct loading *loading, struct row *row)
+{
+    const struct intern_table *cards = &loading->results->provenance[PROVENANCE_UUID];
+    const char *name = field(loading, loading->columns.campaign);
+    const char *card = row->card == INTERN_NONE ? "" : intern_text(cards, row->card);
+    size_t length = trim(&name), card_length = strlen(card);
+    if (!make_room(loading, length + 1 + card_length))
+        return false;
+    memcpy(loading->key, name, length);
+    loading->key[length] = '\0';
+    memcpy(loading->key + length + 1, card, card_length);
+    row->campaign =
+        intern_add(&loading->catalogue->campaigns, loading->key, length + 1 + card_length, NULL);
+    return row->campaign != INTERN_NONE || no_memory(loading);
+}
+
 static bool read_origin(struct loading *loading, struct row *row)
 {
     const struct columns *c = &loading->columns;
     uint32_t *last = loading->last_names;
     struct catalogue *catalogue = loading->catalogue;
-    row->campaign =
-        intern_trimmed(&catalogue->campaigns, field(loading, c->campaign), &last[c->campaign]);
     row->device = intern_trimmed(&catalogue->devices, field(loading, c->device), &last[c->device]);
-    if (row->campaign == INTERN_NONE || row->device == INTERN_NONE)
+    if (row->device == INTERN_NONE)
         return no_memory(loading);
     uint32_t ids[PROVENANCE_COLUMNS];
     for (int i = 0; i < PROVENANCE_COLUMNS; i++)
         if (!read_name(loading, c->provenance[i], &loading->results->provenance[i], &ids[i]))
             return false;
     row->card = ids[PROVENANCE_UUID];
-    if (!read_name(loading, c->pci, &loading->results->pcis, &row->pci) ||
+    if (!read_campaign(loading, row) || !read_name(loading, c->pci, &loading->results->pcis, &row->pci) ||
         !read_name(loading, c->node, &loading->results->nodes, &row->node) ||
         !read_name(loading, c->git, &loading->results->revisions, &row->revision) ||
         !read_name(loading, c->seed, &catalogue->seeds, &row->seed))

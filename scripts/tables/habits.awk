@@ -57,7 +57,7 @@ function interval(id) {
     id = key_of(value("variant"))
     if (match(value("counters"), /idle_us=[^ ]*/))
         values[id, ++count[id]] = substr(value("counters"), RSTART + 8, RLENGTH - 8)
-    runs[value("campaign") " " value("run")] = 1
+    runs[joined("campaign uuid run")] = 1
     device = value("device")
 }
 

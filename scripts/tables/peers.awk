@@ -19,14 +19,14 @@ value("status") != "ok" {
     next
 }
 
-peer { shared[value("campaign")] = 1 }
+peer { shared[joined("campaign uuid")] = 1 }
 
 {
     row++
     shape_of[row] = shape
     variant_of[row] = variant (value("flags") ~ /(^| )ungated( |$)/ ? " (ungated)" : "")
     is_peer[row] = peer
-    campaign_of[row] = value("campaign")
+    sitting_of[row] = joined("campaign uuid")
     add_run(row)
 }
 
@@ -86,7 +86,7 @@ function print_shape(shape,    i, own, other, word, tokens) {
 
 END {
     if (failed) exit 2
-    for (i = 1; i <= row; i++) if (is_peer[i] || campaign_of[i] in shared) take(i)
+    for (i = 1; i <= row; i++) if (is_peer[i] || sitting_of[i] in shared) take(i)
     print "| case | dtype | shape | gpubench, ms | peer, ms | tokens/s | the peer's | gpubench / peer |"
     print "|---|---|---|---:|---:|---:|---:|---|"
     for (i = 1; i <= shape_count; i++)

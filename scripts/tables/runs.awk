@@ -1,13 +1,15 @@
 # runs.awk - with csv.awk: the baseline CSVs of a device and those of its torch/ and llmc/ as
 # one markdown table: how many runs, campaigns and cards each file's rows come from, how many
-# of the runs a case has, and the revisions of the code. Only rows that are ok. Of a campaign
-# are also the cases that `make compare` found doubtful in it and gave a name of their own.
+# of the runs a case has, and the revisions of the code. Only rows that are ok. A campaign is of
+# one card; of it are also the cases that `make compare` found doubtful in it and gave a name of
+# their own.
 
 value("status") == "ok" {
     source = name_of(FILENAME) whose(FILENAME)
     if (!(source in known)) { known[source] = 1; sources[++source_count] = source }
     campaign = value("campaign")
     sub(/-doubtful$/, "", campaign)
+    campaign = campaign " on " value("uuid")
     count_once(run_count, source, "run " value("run") " of " campaign)
     count_once(campaign_count, source, "campaign " campaign)
     count_once(card_count, source, "card " value("uuid"))

@@ -4,12 +4,14 @@
 # other. COMPARE: the tool.
 set -eu
 export LC_ALL=C CDPATH=
+tool=${COMPARE:-build/gpubench-compare}
 echo '| baseline | runs | splits | with an alarm | verdicts in them | SLOWER | campaigns against the others | with an alarm |'
 echo '|---|---:|---:|---:|---:|---:|---:|---:|'
 left=
 for file; do
-    # Status 1: too many alarms; 2: a file that cannot be judged, which is named below the table.
-    said=$("${COMPARE:-build/gpubench-compare}" --self "$file") || [ $? -le 2 ]
+    "$tool" --check "$file" > /dev/null
+    # Status 1: too many alarms; 2: a file of too few runs, which is named below the table.
+    said=$("$tool" --self "$file") || [ $? -le 2 ]
     [ -n "$said" ] || left="$left${left:+, }$(basename "$file" .csv)"
     printf '%s\n' "$said" | awk -v name="$(basename "$file" .csv)" '
         function alarms(after) { # "N (P %)" behind its last colon

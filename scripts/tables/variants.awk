@@ -16,7 +16,7 @@ value("status") == "ok" && value("mode") == mode {
     values[table, shape, variant, n] = value("median_us")
     campaign = value("campaign")
     sub(/-doubtful$/, "", campaign)
-    runs[campaign " " value("run")] = 1
+    runs[campaign " " value("uuid") " " value("run")] = 1
     device = value("device")
     drivers = with(drivers, value("driver"))
     runtimes = with(runtimes, value("cuda_runtime"))

@@ -87,6 +87,32 @@ static void a_run_twice_is_refused(void **state)
     assert_load_error(&sides, "BASE.csv:3");
 }
 
+/* Processes that began on three cards in the same second are runs of three campaigns. */
+static void a_campaign_is_of_one_card(void **state)
+{
+    (void)state;
+    static const char *const cards[] = {"GPU-a", "GPU-b", "GPU-c"};
+    struct sides sides = begin();
+    for (size_t i = 0; i < 3; i++)
+        add_runs(&sides.baseline, (struct text_row){.campaign = "now", .uuid = cards[i]}, 2, 100, 0.001);
+    add_runs(&sides.current, (struct text_row){.campaign = "now", .uuid = "GPU-a"}, 3, 100, 0.001);
+    finish(&sides);
+    const struct evidence *evidence = &result_of(&sides, "copy")->evidence;
+    assert_int_equal(evidence->baseline_runs, 6);
+    assert_int_equal(evidence->baseline_campaigns, 3);
+    assert_true(evidence->campaigns_counted);
+    const struct process_run *runs = sides.compared.baseline.runs;
+    assert_int_equal(runs[0].campaign, sides.compared.current.runs[0].campaign);
+    assert_int_not_equal(runs[0].campaign, runs[2].campaign);
+    assert_string_equal(intern_text(&sides.compared.catalogue.campaigns, runs[2].campaign), "now");
+    end(&sides);
+    sides = begin();
+    add_row(&sides.baseline, (struct text_row){.campaign = "now", .run = 1, .uuid = "GPU-a"});
+    add_row(&sides.baseline, (struct text_row){.campaign = "now", .run = 1, .uuid = "GPU-b"});
+    add_row(&sides.baseline, (struct text_row){.campaign = " now ", .run = 1, .uuid = " GPU-b "});
+    assert_load_error(&sides, "BASE.csv:4: column 'run': run 1 of campaign 'now' has a second row");
+}
+
 /* O03 */
 static void times_of_zero_and_less(void **state)
 {
@@ -697,6 +723,7 @@ int main(void)
         cmocka_unit_test(new_cases_do_not_fail),
         cmocka_unit_test(no_common_case),
         cmocka_unit_test(a_run_twice_is_refused),
+        cmocka_unit_test(a_campaign_is_of_one_card),
         cmocka_unit_test(times_of_zero_and_less),
         cmocka_unit_test(invalid_on_one_side),
         cmocka_unit_test(other_devices),

@@ -58,6 +58,7 @@ cp -r compare/*.awk compare/plots "$work/compare"
 mkdir "$work/build"
 cat > "$work/build/gpubench-compare" <<'TOOL'
 #!/bin/sh
+[ "$1" = --self ] || exit 0
 case $2 in *ceilings.csv) exit 2 ;; esac
 echo '  0.40 %  a case'
 echo '90 cases, 10 process runs, 12 cases left out (not ok, invalid, or fewer than four runs)'
@@ -151,6 +152,18 @@ norm,b,v,f32,n=1,cold,tuesday,1,failed,two,fed
 EOF
 awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" > "$work/made"
 has "revisions, and doubtful cases of a campaign" "| norm | 3 | 2 | 2 | 2 | abc, def |"
+sh scripts/tables/self.sh "$work/norm.csv" > "$work/made" 2> "$work/said"
+[ $? -eq 2 ] && grep -q "norm.csv:1: column 'backend' is missing" "$work/said"
+check $? "a file that does not read is none of too few runs"
+# Processes of two cards that began in the same second.
+sed '/,two,/d; s/,monday/,now/; s/,one,/,four,/' "$work/norm.csv" > "$work/ffn.csv"
+sed '1d; s/,four,/,five,/; s/^norm/ffn/' "$work/ffn.csv" > "$work/five"
+cat "$work/five" >> "$work/ffn.csv"
+awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/ffn.csv" > "$work/made"
+has "a campaign is of one card" "| ffn | 4 | 2 to 4 | 2 | 2 | abc |"
+awk -v mode=cold -f compare/csv.awk -f compare/numbers.awk -f scripts/tables/variants.awk "$work/ffn.csv" > "$work/made"
+grep -q '^, 4 runs, driver' "$work/made"
+check $? "and so it is in the full tables"
 mkdir -p "$work/llmc"
 cp "$work/norm.csv" "$work/llmc/norm.csv"
 awk -f compare/csv.awk -f scripts/tables/runs.awk "$work/norm.csv" "$work/llmc/norm.csv" > "$work/made"
