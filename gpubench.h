@@ -219,7 +219,7 @@ void gpubench_sweep_on(gpubench *bench, gpubench_threads *all);
  * file as soon as it is measured. A case that exits, throws, crashes or takes
  * longer than --timeout costs its own row only: this process then becomes a
  * fresh one of the same program, which measures what is left.
- * Exit status: 0 all measured and verified, 1 some case failed, 2 bad usage
+ * Exit status: 0 no case failed, 1 some case did, 2 bad usage
  * or no way to measure. */
 int gpubench_close(gpubench *bench);
 
@@ -9204,7 +9204,7 @@ static const gpb_flag_help gpb_builtin[] = {
     {"--precision", "PERCENT", "wanted width of the median's 95 % interval (default 0.5)"},
     {"--min-samples", "N", "samples of a case at least (default 30)"},
     {"--max-samples", "N", "samples of a case at most (default 100000)"},
-    {"--max-time", "SECONDS", "time of a case's samples at most (default 1; 0.1 on the CPU)"},
+    {"--max-time", "SECONDS", "time for a case's samples (default 1; 0.1 on the CPU)"},
     {"--warmup", "N", "warm-up executions at least (default 5; 1 on the CPU)"},
     {"--streams", "N", "of a GPU that samples take turns on, 1 to 28 (default 28)"},
     {"--runs", "N", "repeat in N fresh processes (default 1)"},
@@ -9299,7 +9299,7 @@ static void gpb_print_help(const gpubench *bench, const gpubench_option *options
          "program. After SIGKILL, _exit or a power failure FILE.partial stays, with the rows so\n"
          "far; the next run names it and writes beside it. Those of --json gather, as a whole\n"
          "array after each row, in FILE.PID.json.tmp.");
-    puts("\nexit status: 0 all measured and verified, 1 some case failed, 2 bad usage or no way\n"
+    puts("\nexit status: 0 no case failed, 1 some case did, 2 bad usage or no way\n"
          "to measure");
 }
 

@@ -151,6 +151,19 @@ static double campaign_mean(const struct runs *runs, size_t run)
     return sum / (double)count;
 }
 
+/* How far the campaign of the latest run is from that of the earliest, as --oldest takes them. */
+static double drift_of(const struct runs *runs)
+{
+    size_t earliest = 0, latest = 0;
+    for (size_t i = 1; i < runs->count; i++) {
+        if (runs->rows[i]->time_s < runs->rows[earliest]->time_s)
+            earliest = i;
+        if (runs->rows[i]->time_s >= runs->rows[latest]->time_s)
+            latest = i;
+    }
+    return campaign_mean(runs, latest) - campaign_mean(runs, earliest);
+}
+
 static struct side side_of(const struct runs *runs)
 {
     return (struct side){runs->costs, runs->campaigns, runs->count};
@@ -219,7 +232,7 @@ static bool weigh_pair(struct comparison *comparison, size_t index, struct row_s
                                            .in_baseline = old->count == 0};
         return true;
     }
-    result->drift = campaign_mean(old, old->count - 1) - campaign_mean(old, 0);
+    result->drift = drift_of(old);
     struct rule rule = settings->rule;
     rule.campaigns_in_common = comparison->of_variants;
     if (!gather_evidence(side_of(old), side_of(new), &rule, scratch->far, &result->evidence))

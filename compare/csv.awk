@@ -1,8 +1,10 @@
 # csv.awk - reads RFC 4180 files for the scripts that follow it on awk's command
 # line: their rules see one whole record at a time (`record`, below `header`) and ask
-# value("column"), which is empty where a file has no such column. `needs` (-v) lists those that every file must
-# have; `markdown` makes the values cells of a table. What is malformed ends the program with a
-# message and status 2: a script that prints at the end asks `failed` first.
+# value("column"), which is empty where a file has no such column, and of names lacks the
+# apostrophe that gpubench-compare puts in front of what a spreadsheet takes for a formula.
+# `needs` (-v) lists those that every file must have; `markdown` makes the values cells of a
+# table. What is malformed ends the program with a message and status 2: a script that prints
+# at the end asks `failed` first.
 
 function fail(message) {
     print message > "/dev/stderr"
@@ -56,6 +58,7 @@ function as_cell(text) {
 function value(name,    text) {
     if (!(name in column)) return ""
     text = fields[column[name]]
+    if (is_verdicts && text ~ /^'+[-=+@\t\r]/) text = substr(text, 2)
     if (text ~ /[\t\r\n]/) gsub(/[\t\r\n]/, " ", text)
     return markdown ? as_cell(text) : text
 }
@@ -94,6 +97,7 @@ FNR == 1 {
     if (gsub(/"/, "", quotes) % 2) next
     record = open_record
     open_record = ""
+    if (record == "") next
     count_of_fields = cut(record)
     if (count_of_fields < 0) fail_here("a quote inside a field that is not quoted")
 }
@@ -103,6 +107,7 @@ FNR == 1 {
     width = count_of_fields
     split("", column)
     for (i = 1; i <= width; i++) column[fields[i]] = i
+    is_verdicts = "metric" in column # the tool's, as no rows of a program have one
     needed = split(needs, need, " ")
     for (i = 1; i <= needed; i++)
         if (!(need[i] in column)) fail_here("no column " need[i])

@@ -265,24 +265,38 @@ static int run_loaded(const struct options *options, struct settings settings, c
     return run_comparison(options, &settings, catalogue, baseline, current);
 }
 
-/* Keeps, of each case, the rows of the campaign that stands first in the files. */
+/* Whether a case's oldest campaign is rather a's than b's: one that is ok, and the earlier one, of
+ * those at the same time the first in the files. What has no time is older than what has. */
+static bool is_older(const struct row *a, const struct row *b)
+{
+    if ((a->status == STATUS_OK) != (b->status == STATUS_OK))
+        return a->status == STATUS_OK;
+    return a->time_s < b->time_s;
+}
+
+/* Keeps, of each case, the rows of its oldest campaign. */
 static bool keep_oldest(const struct catalogue *catalogue, struct results *baseline)
 {
-    uint32_t *oldest = malloc((catalogue->keys.count + 1) * sizeof oldest[0]);
-    if (!oldest)
-        return false;
-    memset(oldest, 0xff, catalogue->keys.count * sizeof oldest[0]);
-    size_t kept = 0;
-    for (size_t i = 0; i < baseline->count; i++) {
+    size_t cases = catalogue->keys.count, kept = 0;
+    struct row *oldest = malloc((cases + 1) * sizeof oldest[0]);
+    bool *known = calloc(cases + 1, sizeof known[0]);
+    bool complete = oldest && known;
+    for (size_t i = 0; complete && i < baseline->count; i++) {
         const struct row *row = &baseline->rows[i];
-        if (oldest[row->case_id] == INTERN_NONE)
-            oldest[row->case_id] = row->campaign;
-        if (oldest[row->case_id] == row->campaign)
+        if (!known[row->case_id] || is_older(row, &oldest[row->case_id]))
+            oldest[row->case_id] = *row;
+        known[row->case_id] = true;
+    }
+    for (size_t i = 0; complete && i < baseline->count; i++) {
+        const struct row *row = &baseline->rows[i];
+        if (oldest[row->case_id].campaign == row->campaign)
             baseline->rows[kept++] = *row;
     }
-    baseline->count = kept;
+    if (complete)
+        baseline->count = kept;
     free(oldest);
-    return true;
+    free(known);
+    return complete;
 }
 
 /* A name that no column has was taken for a counter of the cases'. */

@@ -53,8 +53,8 @@ bool is_host_params(const char *list)
     }
 }
 
-/* Hosts by what was measured on them: of a param the highest number in the rows of a process. All
- * current rows are one host's. */
+/* Hosts by what was measured on them: of a param the highest number in the rows of a sitting, whose
+ * further processes measure few. All current rows are one host's. */
 struct hosts {
     const struct comparison *comparison;
     struct intern_table known;
@@ -69,17 +69,15 @@ enum purpose { TO_ADD, TO_FIND };
 static uint32_t host_of(struct hosts *hosts, const char *param, const struct row *in_baseline, enum purpose purpose)
 {
     struct {
-        uint64_t run;
         const char *param;
-        uint32_t file, campaign;
+        uint32_t file, sitting;
         bool is_baseline;
     } key;
     memset(&key, 0, sizeof key); /* what is between its members too */
     key.param = param;
     if (in_baseline) {
-        key.run = in_baseline->run;
         key.file = in_baseline->file;
-        key.campaign = in_baseline->campaign;
+        key.sitting = in_baseline->sitting;
         key.is_baseline = true;
     }
     return purpose == TO_ADD ? intern_add(&hosts->known, &key, sizeof key, NULL)

@@ -28,7 +28,8 @@ void print_csv_field(FILE *out, const char *text)
 
 void print_csv_name(FILE *out, const char *text)
 {
-    print_csv_marked(out, *text && strchr("=+-@\t\r", *text) ? "'" : "", text);
+    const char *behind = text + strspn(text, "'");
+    print_csv_marked(out, *behind && strchr("=+-@\t\r", *behind) ? "'" : "", text);
 }
 
 void print_csv_number(FILE *out, double value)

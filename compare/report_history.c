@@ -272,7 +272,7 @@ static void print_csv_point(const struct telling *telling, const struct history_
     fprintf(out, ",%s,%zu", telling->settings->metric->column, one->trend.points[i].runs);
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
         fprintf(out, isnan(numbers[n]) ? "," : ",%.12g", numbers[n]);
-    putc('\n', out);
+    fprintf(out, ",%d\n", one->trend.lone[i]);
 }
 
 /* One line for each case and campaign. */
@@ -281,7 +281,7 @@ static void print_csv(const struct telling *telling)
     for (int part = 0; part < KEY_PARTS; part++)
         fprintf(telling->out, "%s,", key_column_names[part]);
     fprintf(telling->out,
-            "campaign,timestamp,git,metric,runs,median,best,worst,level,cost_change\n");
+            "campaign,timestamp,git,metric,runs,median,best,worst,level,cost_change,lone\n");
     for (size_t c = 0; c < telling->history->case_count; c++) {
         const struct history_case *one = &telling->history->cases[c];
         size_t level = 0;

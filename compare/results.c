@@ -340,20 +340,30 @@ static int64_t seconds_of(const char *text)
 
 /* A campaign is a sitting on one card: the names of those that began in the same second on two
  * cards are alike. The card stands behind the name's NUL, so that the number's text is the name. */
-static bool read_campaign(struct loading *loading, struct row *row)
+static bool add_campaign(struct loading *loading, const char *name, size_t length, uint32_t card, uint32_t *id)
 {
-    const struct intern_table *cards = &loading->results->provenance[PROVENANCE_UUID];
-    const char *name = field(loading, loading->columns.campaign);
-    const char *card = row->card == INTERN_NONE ? "" : intern_text(cards, row->card);
-    size_t length = trim(&name), card_length = strlen(card);
-    if (!make_room(loading, length + 1 + card_length))
+    const char *uuid =
+        card == INTERN_NONE ? "" : intern_text(&loading->results->provenance[PROVENANCE_UUID], card);
+    size_t uuid_length = strlen(uuid);
+    if (!make_room(loading, length + 1 + uuid_length))
         return false;
     memcpy(loading->key, name, length);
     loading->key[length] = '\0';
-    memcpy(loading->key + length + 1, card, card_length);
-    row->campaign =
-        intern_add(&loading->catalogue->campaigns, loading->key, length + 1 + card_length, NULL);
-    return row->campaign != INTERN_NONE || no_memory(loading);
+    memcpy(loading->key + length + 1, uuid, uuid_length);
+    *id = intern_add(&loading->catalogue->campaigns, loading->key, length + 1 + uuid_length, NULL);
+    return *id != INTERN_NONE || no_memory(loading);
+}
+
+/* What scripts/joined.awk makes a campaign of its own is of the same sitting. */
+static bool read_campaign(struct loading *loading, struct row *row)
+{
+    static const char further[] = "-doubtful";
+    const char *name = field(loading, loading->columns.campaign);
+    size_t length = trim(&name), tail = sizeof further - 1;
+    bool is_further = length > tail && memcmp(name + length - tail, further, tail) == 0;
+    size_t of_sitting = is_further ? length - tail : length;
+    return add_campaign(loading, name, length, row->card, &row->campaign) &&
+           add_campaign(loading, name, of_sitting, row->card, &row->sitting);
 }
 
 static bool read_origin(struct loading *loading, struct row *row)
@@ -645,18 +655,23 @@ static bool read_rows(struct loading *loading)
     }
 }
 
-static bool same_sitting(const struct process_run *a, const struct process_run *b)
+/* By the name alone: the processes of a sitting may each have another of the host's cards. */
+static bool same_sitting(const struct catalogue *catalogue, const struct process_run *a,
+                         const struct process_run *b)
 {
-    return a->suite == b->suite && a->campaign == b->campaign && a->file == b->file;
+    const struct intern_table *campaigns = &catalogue->campaigns;
+    return a->suite == b->suite && a->file == b->file &&
+           strcmp(intern_text(campaigns, a->campaign), intern_text(campaigns, b->campaign)) == 0;
 }
 
 /* A sitting is written in one go, so its runs follow each other. */
-static void count_most_rows(struct results *results)
+static void count_most_rows(struct results *results, const struct catalogue *catalogue)
 {
     for (size_t first = 0, end; first < results->run_count; first = end) {
+        const struct process_run *runs = results->runs;
         size_t most = 0;
-        for (end = first; end < results->run_count && same_sitting(&results->runs[end], &results->runs[first]); end++)
-            most = results->runs[end].rows > most ? results->runs[end].rows : most;
+        for (end = first; end < results->run_count && same_sitting(catalogue, &runs[end], &runs[first]); end++)
+            most = runs[end].rows > most ? runs[end].rows : most;
         for (size_t i = first; i < end; i++)
             results->runs[i].most_rows = most;
     }
@@ -683,7 +698,7 @@ bool results_load(struct results *results, struct catalogue *catalogue, const ch
         if (!load_opened(&loading, csv_open(&loading.reader, paths[file])))
             return false;
     }
-    count_most_rows(results);
+    count_most_rows(results, catalogue);
     return true;
 }
 
@@ -693,7 +708,7 @@ bool results_load_bytes(struct results *results, struct catalogue *catalogue, co
     *results = (struct results){.paths = path, .path_count = 1};
     struct loading loading = {results, catalogue, .error = error};
     bool complete = load_opened(&loading, csv_open_bytes(&loading.reader, *path, bytes, size));
-    count_most_rows(results);
+    count_most_rows(results, catalogue);
     return complete;
 }
 

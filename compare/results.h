@@ -86,6 +86,7 @@ struct row {
     uint32_t file;
     uint32_t case_id;
     uint32_t campaign;
+    uint32_t sitting; /* in campaigns too: campaign, with what was measured further in it */
     uint32_t device;
     uint32_t card; /* its uuid in provenance; INTERN_NONE where the file has none */
     uint32_t pci;  /* in pcis, likewise */
@@ -115,7 +116,7 @@ struct process_run {
     const char *suite; /* owned by the catalogue */
     uint64_t run;
     size_t rows;
-    size_t most_rows; /* of any run of its suite and campaign */
+    size_t most_rows; /* of any run of its suite and of a campaign of that name */
     size_t line; /* of its last row */
     uint32_t campaign;
     uint32_t file;

@@ -17,6 +17,7 @@ static const double most_alarms = 0.01;
 struct sample {
     double *costs;
     uint32_t *campaigns;
+    uint32_t *sittings;
     size_t count;
 };
 
@@ -25,10 +26,11 @@ struct bench {
     struct works works;
     struct sample *samples;
     size_t sample_count;
-    size_t run_count;        /* of the case with the most */
-    size_t *campaign_of_run; /* first, second, ... campaign of its case */
-    size_t campaign_count;
-    bool *in_current; /* of each run */
+    size_t run_count;  /* of the case with the most */
+    bool *in_current;  /* of each run */
+    uint32_t *sittings; /* of all samples, each once */
+    size_t sitting_count;
+    uint32_t current_sitting; /* instead of in_current, or INTERN_NONE */
     struct evidence *evidence;
     struct judgement *judgements;
     size_t *judged; /* the sample behind each of evidence */
@@ -42,11 +44,12 @@ static void free_bench(struct bench *bench)
     for (size_t i = 0; i < bench->sample_count; i++) {
         free(bench->samples[i].costs);
         free(bench->samples[i].campaigns);
+        free(bench->samples[i].sittings);
     }
     works_free(&bench->works);
     free(bench->samples);
-    free(bench->campaign_of_run);
     free(bench->in_current);
+    free(bench->sittings);
     free(bench->evidence);
     free(bench->judgements);
     free(bench->judged);
@@ -70,13 +73,15 @@ static bool add_sample(struct bench *bench, const struct settings *settings, str
     sample->count = span.count;
     sample->costs = malloc(span.count * sizeof sample->costs[0]);
     sample->campaigns = malloc(span.count * sizeof sample->campaigns[0]);
-    if (!sample->costs || !sample->campaigns)
+    sample->sittings = malloc(span.count * sizeof sample->sittings[0]);
+    if (!sample->costs || !sample->campaigns || !sample->sittings)
         return false;
     if (span.count > bench->run_count)
         bench->run_count = span.count;
     for (size_t i = 0; i < span.count; i++) {
         sample->costs[i] = log_cost(settings->metric, value_without_constant(settings->metric, span.rows[i]));
         sample->campaigns[i] = span.rows[i]->campaign;
+        sample->sittings[i] = span.rows[i]->sitting;
     }
     return true;
 }
@@ -93,41 +98,32 @@ static bool reserve_cases(struct bench *bench, struct self_result *out, const st
            works_make(&bench->works, catalogue);
 }
 
-/* How many other campaigns of the sample stand in front of run's own. */
-static size_t campaign_number(const struct sample *sample, size_t run)
+static bool list_sittings(struct bench *bench, const struct catalogue *catalogue)
 {
-    size_t number = 0;
-    for (size_t i = 0; sample->campaigns[i] != sample->campaigns[run]; i++) {
-        size_t first = 0;
-        while (sample->campaigns[first] != sample->campaigns[i])
-            first++;
-        number += first == i;
-    }
-    return number;
-}
-
-static void note_campaign(struct bench *bench, size_t run, size_t campaign)
-{
-    bench->campaign_of_run[run] = campaign;
-    if (campaign >= bench->campaign_count)
-        bench->campaign_count = campaign + 1;
+    size_t most = catalogue->campaigns.count + 1;
+    bool *listed = calloc(most, sizeof listed[0]);
+    bench->sittings = malloc(most * sizeof bench->sittings[0]);
+    for (size_t s = 0; listed && bench->sittings && s < bench->sample_count; s++)
+        for (size_t i = 0; i < bench->samples[s].count; i++) {
+            uint32_t sitting = bench->samples[s].sittings[i];
+            if (!listed[sitting])
+                bench->sittings[bench->sitting_count++] = sitting;
+            listed[sitting] = true;
+        }
+    bool complete = listed && bench->sittings;
+    free(listed);
+    return complete;
 }
 
 /* Once the runs are counted. */
 static bool reserve_runs(struct bench *bench)
 {
     size_t runs = bench->run_count + 1;
-    bench->campaign_of_run = malloc(runs * sizeof bench->campaign_of_run[0]);
     bench->in_current = calloc(runs, sizeof bench->in_current[0]);
     bench->costs = malloc(runs * sizeof bench->costs[0]);
     bench->campaigns = malloc(runs * sizeof bench->campaigns[0]);
     bench->outside = malloc(runs * sizeof bench->outside[0]);
-    if (!bench->campaign_of_run || !bench->in_current || !bench->costs || !bench->campaigns || !bench->outside)
-        return false;
-    for (size_t s = 0; s < bench->sample_count; s++)
-        for (size_t i = 0; i < bench->samples[s].count; i++)
-            note_campaign(bench, i, campaign_number(&bench->samples[s], i));
-    return true;
+    return bench->in_current && bench->costs && bench->campaigns && bench->outside;
 }
 
 static bool fill_bench(struct bench *bench, struct self_result *out, const struct settings *settings,
@@ -146,7 +142,13 @@ static bool fill_bench(struct bench *bench, struct self_result *out, const struc
             out->unusable++;
     }
     out->runs = bench->run_count;
-    return reserve_runs(bench);
+    return reserve_runs(bench) && list_sittings(bench, catalogue);
+}
+
+static bool is_current(const struct bench *bench, const struct sample *sample, size_t run)
+{
+    return bench->current_sitting == INTERN_NONE ? bench->in_current[run]
+                                                 : sample->sittings[run] == bench->current_sitting;
 }
 
 /* Gathers one case's evidence under the current split; false when memory ran
@@ -157,7 +159,7 @@ static bool split_sample(struct bench *bench, const struct sample *sample, const
     size_t front = 0;
     size_t back = sample->count;
     for (size_t i = 0; i < sample->count; i++) {
-        size_t place = bench->in_current[i] ? --back : front++;
+        size_t place = is_current(bench, sample, i) ? --back : front++;
         bench->costs[place] = sample->costs[i];
         bench->campaigns[place] = sample->campaigns[i];
     }
@@ -169,10 +171,10 @@ static bool split_sample(struct bench *bench, const struct sample *sample, const
     return gather_evidence(baseline, current, rule, bench->outside, evidence);
 }
 
-/* Judges the current split. *alarm says whether a case came out SLOWER, and
+/* Judges the current split, of *judged cases. *alarm says whether one came out SLOWER, and
  * out->cases count when count_cases asks for it. */
 static bool judge_split(struct bench *bench, const struct rule *rule, struct self_result *out, bool count_cases,
-                        bool *alarm)
+                        size_t *judged_cases, bool *alarm)
 {
     size_t judged = 0;
     for (size_t s = 0; s < bench->sample_count; s++) {
@@ -185,6 +187,7 @@ static bool judge_split(struct bench *bench, const struct rule *rule, struct sel
     if (!judge_family(bench->evidence, judged, rule, bench->judgements))
         return false;
     *alarm = false;
+    *judged_cases = judged;
     for (size_t i = 0; i < judged; i++) {
         bool slower = bench->judgements[i].verdict == VERDICT_SLOWER;
         *alarm = *alarm || slower;
@@ -247,7 +250,8 @@ static void shuffle_choice(bool *chosen, size_t count, uint64_t *state)
 static bool split_runs(struct bench *bench, const struct rule *rule, struct self_result *out)
 {
     uint64_t state = 1;
-    size_t half = out->runs / 2;
+    size_t half = out->runs / 2, judged;
+    bench->current_sitting = INTERN_NONE;
     out->every_split = ways(out->runs, half) <= most_splits;
     for (size_t i = 0; i < out->runs; i++)
         bench->in_current[i] = i < half;
@@ -256,7 +260,7 @@ static bool split_runs(struct bench *bench, const struct rule *rule, struct self
         if (!out->every_split)
             shuffle_choice(bench->in_current, out->runs, &state);
         bool alarm = false;
-        if (!judge_split(bench, rule, out, true, &alarm))
+        if (!judge_split(bench, rule, out, true, &judged, &alarm))
             return false;
         out->splits++;
         out->alarms += alarm;
@@ -265,26 +269,16 @@ static bool split_runs(struct bench *bench, const struct rule *rule, struct self
     return true;
 }
 
-static size_t choose_campaign(struct bench *bench, size_t campaign)
-{
-    size_t chosen = 0;
-    for (size_t run = 0; run < bench->run_count; run++) {
-        bench->in_current[run] = bench->campaign_of_run[run] == campaign;
-        chosen += bench->in_current[run];
-    }
-    return chosen;
-}
-
+/* Where but one sitting measured, no case has runs on both sides. */
 static bool split_campaigns(struct bench *bench, const struct rule *rule, struct self_result *out)
 {
-    for (size_t campaign = 0; campaign < bench->campaign_count; campaign++) {
-        size_t chosen = choose_campaign(bench, campaign);
-        if (chosen == 0 || chosen == out->runs)
-            continue;
+    for (size_t i = 0; i < bench->sitting_count; i++) {
+        size_t judged = 0;
         bool alarm = false;
-        if (!judge_split(bench, rule, out, false, &alarm))
+        bench->current_sitting = bench->sittings[i];
+        if (!judge_split(bench, rule, out, false, &judged, &alarm))
             return false;
-        out->campaigns++;
+        out->campaigns += judged > 0;
         out->campaign_alarms += alarm;
     }
     return true;

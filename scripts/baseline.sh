@@ -17,9 +17,12 @@ measured=results/baseline-$suite.csv
 
 # A loss against the oldest campaign is recorded with its reason, or not at all.
 judge_against_oldest() {
-    loss=0
-    build/gpubench-compare --oldest --subset --output "results/oldest-$suite.txt" "$baseline" "$measured" \
-        2> /dev/null || loss=$?
+    loss=0 verdicts=results/oldest-$suite-verdicts.txt
+    rm -f "$verdicts"
+    build/gpubench-compare --oldest --subset --output "results/oldest-$suite.txt" --verdicts "$verdicts" \
+        "$baseline" "$measured" 2> /dev/null || loss=$?
+    # That one case cannot be judged does not excuse another's loss.
+    [ "$loss" -ne 2 ] || [ ! -e "$verdicts" ] || [ -z "$(sh scripts/csv.sh slower "$verdicts")" ] || loss=1
     [ "$loss" -eq 1 ] || return 0
     if [ -z "${REASON:-}" ]; then
         cat "results/oldest-$suite.txt"

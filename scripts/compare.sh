@@ -147,10 +147,17 @@ conclude() {
     status=$1
     shift
     [ "$status" -le 1 ] || exit "$status"
-    sh scripts/csv.sh verdicts suite="$suite" subset="$subset" raced="${race:+$second}" \
+    sh scripts/csv.sh verdicts suite="$suite" subset="$subset" second="$second" race="$race" \
         seconds=$(($(date +%s) - began)) "$found" "$@" > "$summary"
     sh scripts/csv.sh summary "$summary"
     exit "$status"
+}
+
+# What the second look says nothing of, and what else the first measurement found, is not forgotten.
+conclude_second() {
+    sh scripts/csv.sh untold second="$second" "$second" "$found" || status=1
+    sh scripts/csv.sh others subset="$subset" "$found" || status=1
+    conclude "$status" "$second"
 }
 
 # What a measurement was at when it was ended.
@@ -199,10 +206,7 @@ if [ -n "$race" ]; then
     watched sh scripts/race.sh "$program" "$suite" --rev "$rev" --only "$keys" --verdicts "$second" \
         --seconds "$allowed" -- "$@" || status=$?
     [ "$status" -le 1 ] || exit "$status"
-    # What the race says nothing of, and what else the first measurement found, is not forgotten.
-    sh scripts/csv.sh untold raced="$second" "$second" "$found" || status=1
-    sh scripts/csv.sh others subset="$subset" "$found" || status=1
-    conclude "$status" "$second"
+    conclude_second
 fi
 [ "$first" -eq 1 ] || conclude 0
 sh scripts/csv.sh doubtful slower=1 "$found" "$current" > "$keys"
@@ -218,6 +222,4 @@ if [ "$status" -eq 2 ] && [ -e "$second" ]; then # gone, all of them: nothing to
     sh scripts/csv.sh others "$second" || conclude 1 "$second"
 fi
 [ "$status" -eq 0 ] || conclude "$status" "$second"
-# What else the first measurement found is not forgotten.
-sh scripts/csv.sh others subset="$subset" "$found" || status=$?
-conclude "$status" "$second"
+conclude_second

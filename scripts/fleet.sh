@@ -7,7 +7,7 @@
 # they are those that srun starts a task on. LABELS, one for each node in their order, go
 # into the column `node`, which is empty without: no host's name gets into a file.
 #
-# All nodes measure at the same time, each as a campaign of its own. One that has no end
+# All nodes measure at the same time, each with a campaign's name of its own. One that has no end
 # after FLEET_SECONDS is given up; of one that fails the rows that it finished are kept,
 # and it is named. Exit status: 0 every node ended well, 1 a node failed or a case did,
 # 2 no row, or bad usage. What nodes said stays in build/fleet/SUITE/.

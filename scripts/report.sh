@@ -144,7 +144,7 @@ find_history() {
 print_history() {
     [ -s "$work/history.csv" ] || return 0
     echo '<h2 id="history">history</h2>'
-    awk -v needs="case variant dtype params mode campaign timestamp git level cost_change" -f "$reader" \
+    awk -v needs="case variant dtype params mode campaign timestamp git level cost_change lone" -f "$reader" \
         -f "$numbers" -f "$scripts/report_html.awk" -f "$scripts/report_case.awk" -f "$scripts/report_history.awk" \
         "$work/history.csv"
     "$plots/history.sh" -e -s -n 24 -t "$device" "$work/history" "$work/history.csv" 2>/dev/null || return 0

@@ -19,7 +19,7 @@ function sitting(    text) {
             label, 100 * (ratio - 1), show(level), show(number("level")), sitting(), before)
         order[n] = n
     }
-    before = sitting()
+    if (!number("lone")) before = sitting()
     level = number("level")
 }
 

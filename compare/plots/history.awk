@@ -24,6 +24,7 @@ BEGIN {
     worst[c, n] = number("worst")
     level[c, n] = number("level")
     sitting[c, n] = sitting_text(value("timestamp"), value("git"), value("campaign"))
+    lone[c, n] = number("lone")
     day[c, n] = substr(value("timestamp"), 1, 10)
     runs[c] += number("runs")
     ratio = number("cost_change", 1)
@@ -88,6 +89,12 @@ function draw_levels(c,    i, from) {
     }
 }
 
+# The last campaign of the level in front of a change; one that is alone is of neither.
+function before(c, at) {
+    for (at--; lone[c, at]; at--) ;
+    return at
+}
+
 function draw_changes(c, left, y,    k, at) {
     for (k = 1; k <= changes[c]; k++) {
         at = change_at[c, k]
@@ -98,7 +105,7 @@ function draw_changes(c, left, y,    k, at) {
         if (k > most_changes) continue
         put(left + 12, y, sprintf("%d: cost %+.1f %%", k, change[c, k]), "left", "text")
         put(left + 24, y + 15, shortened("at " sitting[c, at], 56), "left", "small")
-        put(left + 24, y + 30, shortened("after " sitting[c, at - 1], 56), "left", "small")
+        put(left + 24, y + 30, shortened("after " sitting[c, before(c, at)], 56), "left", "small")
         y += 48
     }
     if (changes[c] > most_changes) put(left + 12, y, "and " changes[c] - most_changes " more", "left", "small")

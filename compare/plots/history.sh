@@ -14,7 +14,7 @@ read_options esn:t: "$@"
 shift $((OPTIND - 1))
 start "$@"
 shift
-awk -v needs="case variant dtype params mode campaign timestamp git metric runs median best worst level cost_change" \
+awk -v needs="case variant dtype params mode campaign timestamp git metric runs median best worst level cost_change lone" \
     -v folder="$work" -v each="$each" -v most="$most" -v device="$device" \
     -f "$reader" -f "$numbers" -f "$plots/plot.awk" -f "$plots/history.awk" "$@" || die "$*: nothing to draw"
 draw

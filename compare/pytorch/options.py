@@ -121,7 +121,7 @@ def add_effort(add):
 def make_parser():
     parser = Parser(prog=PROGRAM, allow_abbrev=False,
                     description="Measures the suites' cases on PyTorch, on the CPU on numpy too.",
-                    epilog="exit status: 0 all measured and verified, 1 some case failed, 2 bad "
+                    epilog="exit status: 0 no case failed, 1 some case did, 2 bad "
                            "usage or no way to measure")
     add = parser.add_argument
     add("--suite", metavar="LIST", type=list_of(SUITES), default=SUITES,

@@ -101,6 +101,29 @@ static void what_like_hosts_have_is_missed(void **state)
     end(&sides);
 }
 
+/* Of a host of two a case of one GPU was doubtful, and is of a campaign of its own: it is a case of
+ * hosts of two for all that. */
+static void doubtful_cases_are_their_hosts(void **state)
+{
+    (void)state;
+    struct sides sides = begin();
+    struct text_row row = {.suite = "scaling", .name = "both", .params = "gpus=2", .campaign = "two"};
+    add_runs(&sides.baseline, row, 1, 100, 0.0);
+    row.name = "doubted", row.params = "gpus=1", row.campaign = "two-doubtful";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    row.name = "alone", row.campaign = "one";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    row.name = "more", row.campaign = "one-doubtful";
+    add_runs(&sides.baseline, row, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.suite = "scaling", .name = "both", .params = "gpus=2"}, 3, 100, 0.0);
+    add_runs(&sides.current, (struct text_row){.suite = "scaling", .name = "one", .params = "gpus=1"}, 3, 100, 0.0);
+    finish_on_hosts(&sides, "scaling:gpus");
+    assert_outcome(&sides, "doubted", OUTCOME_MISSING);
+    assert_outcome(&sides, "alone", OUTCOME_ELSEWHERE);
+    assert_outcome(&sides, "more", OUTCOME_ELSEWHERE);
+    end(&sides);
+}
+
 /* Where the baseline has no such host, a case that has other numbers is not expected of this one. */
 static void without_like_hosts_the_case_tells(void **state)
 {
@@ -185,6 +208,7 @@ int main(void)
         cmocka_unit_test(other_hosts_cases_are_not_missed),
         cmocka_unit_test(this_hosts_cases_are_missed),
         cmocka_unit_test(what_like_hosts_have_is_missed),
+        cmocka_unit_test(doubtful_cases_are_their_hosts),
         cmocka_unit_test(without_like_hosts_the_case_tells),
         cmocka_unit_test(the_highest_number_is_the_hosts),
         cmocka_unit_test(nothing_is_another_hosts_by_itself),

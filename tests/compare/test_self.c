@@ -107,9 +107,27 @@ static void alarms_are_counted(void **state)
     end_side(&side);
 }
 
-/* Campaigns are counted in the order in which each case names them, so that the second of one
- * suite stands beside the second of another. */
-static void campaigns_are_numbered_within_a_case(void **state)
+/* Of five campaigns the first is slow in one case; another has fewer runs in it, a third those of
+ * one campaign in a campaign that was doubtful: all are still of the same five. */
+static void campaigns_are_the_same_in_each_case(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"v", "w", "x", "y", "z"};
+    struct one_side side = begin_side();
+    for (size_t i = 0; i < 5; i++) {
+        add_case(&side, "slow first", names[i], 3, i == 0 ? 120 : 100);
+        add_case(&side, "few runs", names[i], i == 0 ? 1 : 3, 100);
+        add_case(&side, "doubtful", i == 2 ? "x-doubtful" : names[i], 3, 100);
+    }
+    struct self_result result = self_of(&side);
+    assert_int_equal(result.campaigns, 5);
+    assert_int_equal(result.campaign_alarms, 1);
+    self_free(&result);
+    end_side(&side);
+}
+
+/* Each of two suites has its own. */
+static void campaigns_of_several_suites(void **state)
 {
     (void)state;
     struct one_side side = begin_side();
@@ -119,7 +137,7 @@ static void campaigns_are_numbered_within_a_case(void **state)
         add_row(&side.text, (struct text_row){.name = "b", .campaign = of_b[i % 4], .run = i + 1});
     }
     struct self_result result = self_of(&side);
-    assert_int_equal(result.campaigns, 3);
+    assert_int_equal(result.campaigns, 6);
     assert_int_equal(result.campaign_alarms, 0);
     self_free(&result);
     end_side(&side);
@@ -195,7 +213,8 @@ int main(void)
         cmocka_unit_test(every_split_or_four_thousand),
         cmocka_unit_test(short_cases_take_part_where_they_can),
         cmocka_unit_test(alarms_are_counted),
-        cmocka_unit_test(campaigns_are_numbered_within_a_case),
+        cmocka_unit_test(campaigns_are_the_same_in_each_case),
+        cmocka_unit_test(campaigns_of_several_suites),
         cmocka_unit_test(what_is_left_out),
         cmocka_unit_test(the_first_invalid_row_is_named),
         cmocka_unit_test(the_status_is_by_the_rate),

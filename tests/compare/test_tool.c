@@ -326,6 +326,15 @@ static void cut_files_are_named(void **state)
     assert_int_equal(run("base.csv cut.csv"), 0);
     assert_says(output, "warning: cut.csv:6: run 3 of campaign 'new' ends after 1 of the 2 rows that another run of its "
                         "campaign has: was the file cut?");
+    struct text cards = {0}; /* the processes of --device all have another card each */
+    add_header(&cards);
+    for (unsigned run_number = 1; run_number <= 3; run_number++)
+        for (int i = 0; i < (run_number == 3 ? 1 : 2); i++)
+            add_row(&cards, (struct text_row){.name = i ? "\"norm|<f,4>\"" : "copy", .campaign = "new", .run = run_number,
+                                              .uuid = run_number % 2 ? "GPU-a" : "GPU-b", .median_us = i ? "50" : "100"});
+    write_text("cards.csv", &cards);
+    assert_int_equal(run("base.csv cards.csv"), 0);
+    assert_says(output, "warning: cards.csv:6: run 3 of campaign 'new' ends after 1 of the 2 rows");
 }
 
 static void write_changed(const char *name, const char *campaign, struct text_row row)

@@ -106,6 +106,39 @@ static void a_baseline_that_drifts_is_said(void **state)
     assert_says(output, "note: the baseline holds 1 campaign:");
 }
 
+static void add_dated(struct text *text, const char *name, const char *month, const char *status, double median_us)
+{
+    char timestamp[32];
+    snprintf(timestamp, sizeof timestamp, "2026-%s-01T00:00:00Z", month);
+    struct text_row row = {.name = name, .campaign = month, .status = status, .timestamp = timestamp};
+    if (strcmp(status, "ok") == 0)
+        add_runs(text, row, 3, median_us, 0.001);
+    else
+        row.run = 1, row.median_us = "", add_row(text, row);
+}
+
+/* The oldest is the earliest that is ok, wherever it stands in the files. */
+static void the_oldest_is_the_earliest(void **state)
+{
+    (void)state;
+    struct text later = {0}, now = {0};
+    add_header(&later);
+    add_dated(&later, "copy", "02", "ok", 150);
+    add_dated(&later, "copy", "01", "ok", 100);
+    add_dated(&later, "grown", "01", "unsupported", 0);
+    add_dated(&later, "grown", "02", "ok", 100);
+    write_text("later.csv", &later);
+    add_header(&now);
+    add_dated(&now, "copy", "03", "ok", 150);
+    add_dated(&now, "grown", "03", "ok", 150);
+    write_text("dated.csv", &now);
+    assert_int_equal(run("--filter copy later.csv dated.csv"), 0);
+    assert_says(output, "its newest campaign takes +50.0 % against its oldest");
+    assert_int_equal(run("--oldest --filter copy later.csv dated.csv"), 1);
+    assert_int_equal(run("--oldest --filter grown later.csv dated.csv"), 1);
+    assert_says(output, "1 case: 1 slower");
+}
+
 static void write_throttled(const char *name, unsigned runs)
 {
     static const char *const flags[] = {"stop=precision throttle=sw-thermal", "throttle=power-cap fits-l2",
@@ -421,6 +454,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_flushes_are_named),
         cmocka_unit_test(the_constant_is_said),
         cmocka_unit_test(a_baseline_that_drifts_is_said),
+        cmocka_unit_test(the_oldest_is_the_earliest),
         cmocka_unit_test(throttled_runs_are_counted),
         cmocka_unit_test(variants_and_self),
         cmocka_unit_test(odd_cards_are_named),

@@ -70,6 +70,10 @@ reads "empty fields, also the last" 'a b' '[][]\n[][2]\nthe end\n' 'a,b\n,\n"",2
 reads "a column that is not there is empty" 'a' '[1][]\nthe end\n' 'a,c\n1,2\n'
 reads "and stays so in the next file, that has it" 'a' '[1][]\n[3][4]\nthe end\n' 'a,c\n1,2\n' 'a,b\n3,4\n'
 reads "each file has its own order of columns" 'a b' '[1][2]\n[3][4]\nthe end\n' 'a,b\n1,2\n' 'b,a\n4,3\n'
+reads "lines without anything" 'a b' '[1][2]\n[3][4]\nthe end\n' 'a,b\n\n1,2\r\n\r\n3,4\n\n'
+reads "names of the tool's own files, which have no apostrophe in front of a formula" 'a b' \
+    "[+x][-1]\n['+x]['x]\nthe end\n" "a,metric,b\n'+x,m,'-1\n''+x,m,'x\n"
+reads "and of others as they are" 'a b' "['+x][2]\nthe end\n" "a,b\n'+x,2\n"
 reads "a file of a header only" 'a b' 'the end\n' 'a,b\n'
 
 refuses "a column that is needed" 'a b' '1.csv: line 1: no column b' 'a,c\n1,2\n'

@@ -275,6 +275,17 @@ FORCE=1 REASON='checks its input now' sh scripts/baseline.sh ./fake toy 3 > log 
     grep -q '^loss *checks its input now' baselines/toy-card-1/toy.reasons.txt
 check $? "with one it is, and the reason is kept"
 
+# Other work in one case leaves nothing to judge it by, and is no excuse for another's loss.
+: > calls
+cp baselines/toy-card-1/toy.csv kept-toy
+sed '1s/$/,flops/; 2,$s/$/,8/' kept > baselines/toy-card-1/toy.csv
+rows next1 worse 112 112.1 111.9
+awk -F, -v OFS=, '{ print $0, (NR == 1 ? "flops" : /changing/ ? 8 : 9) }' next1 > next-flops && mv next-flops next1
+FORCE=1 sh scripts/baseline.sh ./fake toy 3 > log 2>&1
+[ $? -eq 1 ] && grep -q 'slower than the oldest campaign' log && ! grep -q worse baselines/toy-card-1/toy.csv
+check $? "nor where another case's work has changed"
+mv kept-toy baselines/toy-card-1/toy.csv
+
 # The settings of the baseline are measured with, but for those that the caller gives.
 mkdir -p baselines/other-card
 sed '1s/$/,settings/; 2,$s/$/,precision=0.25 max_time=3 min_samples=30 max_samples=100000 warmup=5 streams=32/' next1 |
