@@ -160,7 +160,9 @@ typedef struct gpubench_option {
 /* Reads the command line and chooses the device. Never NULL: after a usage
  * error (message on stderr) the handle measures nothing and gpubench_close
  * returns 2. --help, and --runs above 1 (which starts this program afresh for
- * each run), end the process here. Call it before touching the GPU. */
+ * each run), end the process here. Call it before touching the GPU. A program may
+ * open several, but fresh processes (--runs, after a crash) are for its first one
+ * alone. */
 gpubench *gpubench_open(const char *suite, int argc, char **argv);
 
 /* The same, with options of the program's own. */
@@ -1731,7 +1733,6 @@ struct gpubench {
     int rows_file;   /* a file without a name that goes from process to process, or -1 */
     off_t rows_at, json_at; /* where this run's rows begin there and in --json's file */
     int rows_error;  /* errno of the first row that could not be written there */
-    unsigned ordinal;   /* the how manieth handle of its process */
     uint64_t most_rows; /* that the queue can give in this run */
     gpb_journal journal;
     gpb_restart restart;
@@ -2809,7 +2810,8 @@ static void gpb_host_release(void *base, int kind)
 
 static int gpb_host_copy(void *destination, const void *source, size_t bytes)
 {
-    memcpy(destination, source, bytes);
+    if (bytes > 0) /* of none both may be NULL, which memcpy does not take */
+        memcpy(destination, source, bytes);
     return 0;
 }
 
@@ -5612,8 +5614,8 @@ static void gpb_prepare_restart(gpubench *bench, uint64_t run)
         free(restart->told[i]);
         restart->told[i] = NULL;
     }
-    snprintf(text, sizeof text, "%u %d %d %d %d %lld %lld %0*d", bench->ordinal, bench->rows_file,
-             journal->file, journal->is_stream, journal->old, (long long)bench->rows_at,
+    snprintf(text, sizeof text, "%d %d %d %d %lld %lld %0*d", bench->rows_file, journal->file,
+             journal->is_stream, journal->old, (long long)bench->rows_at,
              (long long)bench->json_at, GPB_ERROR_DIGITS, journal->error);
     restart->told[0] = gpb_assignment(GPB_ENV_ROWS, text);
     restart->told[1] = gpb_assignment(GPB_ENV_CAMPAIGN, bench->campaign);
@@ -5709,6 +5711,15 @@ static void gpb_fill_identity(const gpubench *bench, const gpb_live *live,
                               gpb_row *row);
 static void gpb_fill_machine(const gpubench *bench, gpb_row *row);
 
+/* The last place of the text that is a part of it; its end if there is none. */
+static char *gpb_find_last(char *text, const char *part)
+{
+    char *found = text + strlen(text), *next = strstr(text, part);
+    for (; next; next = strstr(next + 1, part))
+        found = next;
+    return found;
+}
+
 /* A row of the case as it would be if its stage ended the process. */
 static void gpb_prepare_guilty(const gpubench *bench, gpb_live *live)
 {
@@ -5726,7 +5737,7 @@ static void gpb_prepare_guilty(const gpubench *bench, gpb_live *live)
     gpb_set_count(&row, GPB_COLUMN_order, bench->order + 1);
     bytes = gpb_row_text(&row, GPB_FILE_COLUMNS, &text);
     gpb_free_row(&row);
-    at = strstr(text, mark) + sizeof mark - 2;
+    at = gpb_find_last(text, mark) + sizeof mark - 2; /* a name may hold it, in front of the flags */
     memmove(at, at + 1, strlen(at)); /* the byte that marks the place */
     split = (size_t)(at - text);
     text = (char *)gpb_must(realloc(text, bytes + GPB_REASON_BYTES)); /* or the last one's counts */
@@ -5769,14 +5780,15 @@ static void gpb_name_signal(char *text, size_t capacity, int number)
 static void gpb_condemn(gpubench *bench, gpb_guilty *guilty, const char *name,
                         const char *stage, const char *why)
 {
-    char reason[GPB_REASON_BYTES - 2] = "", words[2 * GPB_REASON_BYTES + 512] = "";
+    char reason[GPB_REASON_BYTES - 2] = "", words[2 * GPB_REASON_BYTES + 512] = "", plain[512];
     size_t length, i;
     gpb_join(reason, sizeof reason, stage);
     gpb_join(reason, sizeof reason, ": ");
     gpb_join(reason, sizeof reason, why);
     gpb_join(words, sizeof words, bench->suite);
     gpb_join(words, sizeof words - GPB_REASON_BYTES - 16, ": ");
-    gpb_join(words, sizeof words - GPB_REASON_BYTES - 16, name);
+    gpb_join(words, sizeof words - GPB_REASON_BYTES - 16,
+             gpubench_plain(name, plain, sizeof plain));
     gpb_join(words, sizeof words, ": failed: ");
     gpb_join(words, sizeof words, reason);
     gpb_join(words, sizeof words, "\n");
@@ -6096,6 +6108,10 @@ static double gpb_take(gpubench *bench, gpb_live *live)
     }
     gpb_watched = before;
     live->spent_s += gpb_now_s() - start;
+    if (code == 0 && us < 0) {
+        snprintf(live->reason, sizeof live->reason, "run: a sample of %g us is no time", us);
+        code = GPUBENCH_FAILED;
+    }
     if (code != 0) {
         gpb_blame(bench, live, code, "run");
         return -1;
@@ -6118,21 +6134,42 @@ static double gpb_look_at_batch(gpubench *bench, gpb_live *live)
     return least;
 }
 
+/* Ten times as many runs as took before_us took after_us: what is more than the clock's step
+ * and what reading it costs grows, or the case's own sample does not count its runs. */
+static int gpb_batch_grows(const gpubench *bench, const gpb_live *live, double before_us,
+                           double after_us)
+{
+    const double most_batch = 1e15, clock_us = 5; /* years of anything; some readings */
+    return (double)live->batch < most_batch &&
+           (before_us <= 10 * bench->clock_step_us || before_us <= clock_us ||
+            after_us > 2 * before_us);
+}
+
 /* On the host by the time alone: half a millisecond, and 1000 steps of the clock,
  * unless that takes a quarter of the time limit; 10 steps at least. Grows by tens,
  * because a clock of coarse steps says 0 for many a batch. */
 static void gpb_choose_host_batch(gpubench *bench, gpb_live *live)
 {
     const double step_us = bench->clock_step_us, limit_us = bench->settings.max_time_s * 1e6;
-    double wanted_us = 1000 * step_us < limit_us / 4 ? 1000 * step_us : limit_us / 4;
+    double wanted_us = 1000 * step_us < limit_us / 4 ? 1000 * step_us : limit_us / 4, before_us = 0;
+    int standstills = 0;
     if (live->first_s > bench->settings.max_time_s)
         return;
     wanted_us = wanted_us > 10 * step_us ? wanted_us : 10 * step_us;
     wanted_us = wanted_us > 500 ? wanted_us : 500;
     for (;;) {
-        double us = gpb_look_at_batch(bench, live), factor;
+        double us = gpb_look_at_batch(bench, live), factor, batch_us = us * (double)live->batch;
         if (us < 0)
             return;
+        standstills = gpb_batch_grows(bench, live, before_us, batch_us) ? 0 : standstills + 1;
+        if (standstills == 2) { /* the first may be one that something else interrupted */
+            snprintf(live->reason, sizeof live->reason,
+                     "run: %g us for %g runs and for a tenth of them: does sample count them?",
+                     batch_us, (double)live->batch);
+            gpb_blame(bench, live, GPUBENCH_FAILED, "run");
+            return;
+        }
+        before_us = batch_us;
         factor = us > 0 ? wanted_us / us / (double)live->batch : 11;
         if (factor <= 10) {
             live->batch = 1 + (uint64_t)((double)live->batch * factor);
@@ -6875,13 +6912,20 @@ static void gpb_fill_work(const gpubench *bench, const gpb_live *live, double me
     gpb_set_number(row, GPB_COLUMN_share_of_peak, gpb_share_of_peak(bench, live, median_us));
 }
 
-static void gpb_fill_counters(const gpb_live *live, double median_us, gpb_row *row)
+static void gpb_fill_counters(const gpubench *bench, const gpb_live *live, double median_us,
+                              gpb_row *row)
 {
     char text[GPB_COUNTERS * (sizeof live->counters[0].name + 40)] = "", number[32];
     size_t i, used = 0;
     for (i = 0; i < live->counter_count; i++) {
         const gpb_counter *one = &live->counters[i];
-        gpubench_format_number(one->is_rate ? one->value / median_us * 1e6 : one->value, number);
+        const double value = one->is_rate ? one->value / median_us * 1e6 : one->value;
+        gpubench_format_number(value, number);
+        if (!*number) {
+            gpb_message(bench, "counter '%s/s': %g in %g us is beyond any number", one->name,
+                        one->value, median_us);
+            continue;
+        }
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s=%s", used ? " " : "",
                                  one->name, one->is_rate ? "/s" : "", number);
     }
@@ -7333,7 +7377,7 @@ static void gpb_report_live(gpubench *bench, gpb_live *live)
     if (!live->status) {
         gpb_fill_times(bench, live, &statistics, row);
         gpb_fill_work(bench, live, statistics.median, row);
-        gpb_fill_counters(live, statistics.median, row);
+        gpb_fill_counters(bench, live, statistics.median, row);
         gpb_fill_state(live, row);
     }
     gpb_keep(bench, live, row);
@@ -9661,6 +9705,38 @@ static int gpb_wants_watching(const gpb_settings *settings)
            settings->memory_csv || settings->trace;
 }
 
+/* The folder that a file is in, or would be, and its name there; NULL if the folder is none. */
+static const char *gpb_find_folder(const char *path, struct stat *folder)
+{
+    const char *name = strrchr(path, '/');
+    char text[PATH_MAX];
+    if (!name)
+        return stat(".", folder) == 0 ? path : NULL;
+    snprintf(text, sizeof text, "%.*s", (int)(name + 1 - path), path);
+    return (size_t)(name + 1 - path) < sizeof text && stat(text, folder) == 0 ? name + 1 : NULL;
+}
+
+static int gpb_is_same_file(const struct stat *one, const struct stat *other)
+{
+    return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+/* However they are written. Pipes and devices take what several write. */
+static int gpb_name_one_file(const char *one, const char *other)
+{
+    struct stat first, second;
+    const char *name, *other_name;
+    int exists = stat(one, &first) == 0, other_exists = stat(other, &second) == 0;
+    if (!strcmp(one, other))
+        return 1;
+    if (exists || other_exists)
+        return exists && other_exists && S_ISREG(first.st_mode) &&
+               gpb_is_same_file(&first, &second);
+    name = gpb_find_folder(one, &first);
+    other_name = gpb_find_folder(other, &second);
+    return name && other_name && !strcmp(name, other_name) && gpb_is_same_file(&first, &second);
+}
+
 /* Two outputs that are one file would leave neither. */
 static void gpb_check_outputs(gpubench *bench)
 {
@@ -9678,7 +9754,8 @@ static void gpb_check_outputs(gpubench *bench)
             gpubench_usage_error(bench, "--profile measures nothing: it does not go with %s",
                                  outputs[i][0]);
         for (j = 0; j < i; j++)
-            if (outputs[i][1] && outputs[j][1] && !strcmp(outputs[i][1], outputs[j][1]))
+            if (outputs[i][1] && outputs[j][1] &&
+                gpb_name_one_file(outputs[i][1], outputs[j][1]))
                 gpubench_usage_error(bench, "%s '%s': %s writes there", outputs[i][0],
                                      outputs[i][1], outputs[j][0]);
     }
@@ -10103,26 +10180,16 @@ static void gpb_name_campaign(gpubench *bench)
         strftime(bench->campaign, sizeof bench->campaign, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
 }
 
-/* The last place of the text that is a part of it; its end if there is none. */
-static char *gpb_find_last(char *text, const char *part)
-{
-    char *found = text + strlen(text), *next = strstr(text, part);
-    for (; next; next = strstr(next + 1, part))
-        found = next;
-    return found;
-}
-
-/* What an earlier process of this program left for this handle: files that
+/* What an earlier process of this program left for its first handle: files that
  * are open already, and how they are called. */
 static void gpb_take_over(gpubench *bench, const char *rows)
 {
     const char *partial = getenv(GPB_ENV_JOURNAL);
     gpb_journal *journal = &bench->journal;
-    unsigned ordinal;
     long long rows_at, json_at;
     int files[4], error;
-    if (sscanf(rows, "%u %d %d %d %d %lld %lld %d", &ordinal, &files[0], &files[1], &files[2],
-               &files[3], &rows_at, &json_at, &error) != 8 ||
+    if (sscanf(rows, "%d %d %d %d %lld %lld %d", &files[0], &files[1], &files[2], &files[3],
+               &rows_at, &json_at, &error) != 7 ||
         rows_at < GPB_SLOT_BYTES || json_at < 0 ||
         fcntl(files[0], F_SETFD, FD_CLOEXEC) != 0) {
         gpubench_usage_error(bench, "%s='%s': no file of rows", GPB_ENV_ROWS, rows);
@@ -10155,10 +10222,7 @@ static void gpb_join_processes(gpubench *bench)
 {
     const char *rows = getenv(GPB_ENV_ROWS), *run = getenv(GPB_ENV_RUN);
     const char *campaign = getenv(GPB_ENV_CAMPAIGN);
-    unsigned ordinal = 0;
     bench->run = 1;
-    if (rows && (sscanf(rows, "%u", &ordinal) != 1 || ordinal != bench->ordinal))
-        return; /* meant for a handle that this program opens later */
     if (campaign)
         snprintf(bench->campaign, sizeof bench->campaign, "%s", campaign);
     if (run && gpubench_parse_count(run, &bench->run) != 0)
@@ -10191,14 +10255,15 @@ static void gpb_prepare_handle(gpubench *bench)
     static unsigned opened;
     if (++opened == 1)
         gpb_watch_exit();
-    bench->ordinal = opened;
     bench->rows_file = bench->journal.file = bench->journal.old = -1;
     bench->rows_at = GPB_SLOT_BYTES;
     sigprocmask(SIG_SETMASK, NULL, &bench->restart.mask);
     bench->restart.environment = gpb_copy_environment();
     bench->restart.program = gpb_find_program(bench);
     gpb_find_command(bench, &bench->restart);
-    if (!bench->restart.program)
+    if (opened > 1) /* the first would measure again, with what it had lost */
+        bench->restart.why_not = "only the first handle of a program can";
+    else if (!bench->restart.program)
         bench->restart.why_not = "the path of this program is not known: there is no "
                                  GPB_PROC_SELF ", and it was not started by a path";
 }
@@ -10345,11 +10410,16 @@ static int gpb_list(gpubench *bench)
 
 static void gpb_check_queue(gpubench *bench)
 {
+    const unsigned every_mode = 2 * GPUBENCH_DIRTY - 1;
     unsigned modes = 0;
     size_t i;
     gpb_check_axes(bench);
-    for (i = 0; i < bench->item_count; i++)
+    for (i = 0; i < bench->item_count; i++) {
         modes |= gpb_modes_of(bench, &bench->items[i]);
+        if (bench->items[i].one.modes && !(bench->items[i].one.modes & every_mode))
+            gpubench_usage_error(bench, "%s: modes=%u: there is no such mode", bench->items[i].key,
+                                 bench->items[i].one.modes);
+    }
     if (bench->item_count == 0 && bench->filtered_out > 0)
         gpubench_usage_error(bench, "--filter '%s' matches none of the %llu cases",
                              bench->settings.filter, (unsigned long long)bench->filtered_out);

@@ -278,7 +278,7 @@ static bool is_older(const struct row *a, const struct row *b)
 static bool keep_oldest(const struct catalogue *catalogue, struct results *baseline)
 {
     size_t cases = catalogue->keys.count, kept = 0;
-    struct row *oldest = malloc((cases + 1) * sizeof oldest[0]);
+    struct row *oldest = calloc(cases + 1, sizeof oldest[0]);
     bool *known = calloc(cases + 1, sizeof known[0]);
     bool complete = oldest && known;
     for (size_t i = 0; complete && i < baseline->count; i++) {

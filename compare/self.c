@@ -102,7 +102,7 @@ static bool list_sittings(struct bench *bench, const struct catalogue *catalogue
 {
     size_t most = catalogue->campaigns.count + 1;
     bool *listed = calloc(most, sizeof listed[0]);
-    bench->sittings = malloc(most * sizeof bench->sittings[0]);
+    bench->sittings = calloc(most, sizeof bench->sittings[0]);
     for (size_t s = 0; listed && bench->sittings && s < bench->sample_count; s++)
         for (size_t i = 0; i < bench->samples[s].count; i++) {
             uint32_t sitting = bench->samples[s].sittings[i];

@@ -53,6 +53,29 @@ static double counter_of(const gpubench *bench, size_t row, const char *name)
     return value;
 }
 
+static void say_too_much(gpubench *bench)
+{
+    gpubench_rate(bench, "beyond", 1e305);
+    gpubench_counter(bench, "steps", 17);
+}
+
+/* It costs the others nothing, in JSON neither. */
+static void a_rate_beyond_any_number(void **state)
+{
+    const char *path = support_path("beyond.json");
+    speaker s = {say_too_much, NULL};
+    gpubench *bench = OPEN(QUICK, "--json", path);
+    gpubench_case one = speaking("one", &s);
+    char *text;
+    (void)state;
+    gpubench_measure(bench, &one);
+    assert_int_equal(gpubench_close(bench), 0);
+    text = support_read(path);
+    support_expect_text(text, "\"counters\": {\"steps\": 17}");
+    free(text);
+    unlink(path);
+}
+
 static void say_both(gpubench *bench)
 {
     gpubench_counter(bench, "steps", 99);
@@ -249,6 +272,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_and_rates_stand_in_the_row),
+        cmocka_unit_test(a_rate_beyond_any_number),
         cmocka_unit_test(what_says_nothing_has_an_empty_column),
         cmocka_unit_test(wrong_counters_fail_the_case),
         cmocka_unit_test(the_table_has_a_column_for_each),

@@ -255,6 +255,50 @@ static void what_a_sample_says_is_the_rows(void **state)
     gpubench_close(bench);
 }
 
+static int uncounted_sample(void *context, unsigned mode, uint64_t count, double *us)
+{
+    (void)mode;
+    (void)count;
+    *us = *(const double *)context;
+    return 0;
+}
+
+static void expect_refused_sample(double us, const char *mode, const char *reason)
+{
+    gpubench *bench = OPEN(QUICK, "--mode", mode);
+    gpubench_case c = gpubench_case_init("stopwatch", stopwatch_run, &us);
+    c.sample = uncounted_sample;
+    gpubench_measure(bench, &c);
+    gpubench_run(bench);
+    expect_cell(bench, 0, "status", "failed");
+    expect_flag(bench, 0, reason);
+    gpubench_close(bench);
+}
+
+/* Of a batch it says what one run took, whatever the batch; no time; or less than none. */
+static void samples_that_cannot_be(void **state)
+{
+    (void)state;
+    expect_refused_sample(12.5, "hot", "reason=run:_12.5_us_for_100_runs_and_for_a_tenth_of_them:_"
+                                       "does_sample_count_them?");
+    expect_refused_sample(0, "hot", "reason=run:_0_us_for_1e+16_runs_and_for_a_tenth_of_them:_"
+                                    "does_sample_count_them?");
+    expect_refused_sample(-12.5, "hot", "reason=run:_a_sample_of_-12.5_us_is_no_time");
+    expect_refused_sample(-12.5, "cold", "reason=run:_a_sample_of_-12.5_us_is_no_time");
+}
+
+static void a_mode_that_is_none(void **state)
+{
+    gpubench *bench = OPEN(QUICK);
+    gpubench_case good = gpubench_case_init("good", run_something, NULL), bad = good;
+    (void)state;
+    bad.name = "bad";
+    bad.modes = 2 * GPUBENCH_DIRTY;
+    gpubench_measure(bench, &good);
+    gpubench_measure(bench, &bad);
+    assert_int_equal(gpubench_close(bench), 2);
+}
+
 /* A program that must stay what it is does not begin anew after a crash. */
 static int crash(void *context, gpubench_stream stream)
 {
@@ -277,6 +321,7 @@ static void a_process_stays(void **state)
         gpubench *bench = OPEN(QUICK, "--csv", path);
         gpubench_case first = gpubench_case_init("first", run_something, NULL);
         gpubench_case bad = gpubench_case_init("bad", crash, NULL);
+        bench->restart.why_not = NULL; /* as of a program's first handle */
         gpubench_stay(bench, "it is a rank");
         gpubench_measure(bench, &first);
         gpubench_run(bench);
@@ -289,6 +334,37 @@ static void a_process_stays(void **state)
     support_expect_measured(rows, "first");
     support_expect_failed(rows, "bad", "failed", "run:_called_exit(9)");
     support_free_csv(rows);
+}
+
+/* Of a program's second handle a fresh process would measure the first one's cases again. A name
+ * gives a CI's log no order, and is not where the reason belongs. */
+static void a_second_handle_crashes(void **state)
+{
+    static const char name[] = "bad reason=\001\n::error::x\033[31m";
+    char path[1200], said[1200], *text;
+    pid_t child;
+    csv_table *rows;
+    int status = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s", support_path("second.csv"));
+    snprintf(said, sizeof said, "%s", support_path("second.err"));
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        gpubench *first = OPEN(QUICK), *second = OPEN(QUICK, "--csv", path);
+        gpubench_case bad = gpubench_case_init(name, crash, NULL);
+        if (!freopen(said, "w", stderr) || gpubench_close(first) != 2) _exit(7);
+        gpubench_measure(second, &bad);
+        _exit(gpubench_close(second));
+    }
+    assert_true(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 9);
+    rows = support_read_csv(path);
+    support_expect_failed(rows, name, "failed", "run:_called_exit(9)");
+    support_free_csv(rows);
+    text = support_read(said);
+    support_expect_text(text, ": bad reason=??::error::x?[31m: failed: run: called exit(9)\n");
+    free(text);
 }
 
 static gpubench *open_loudly(void)
@@ -318,7 +394,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(notes_are_said_unless_quiet),
         cmocka_unit_test(a_case_times_itself),
         cmocka_unit_test(what_a_sample_says_is_the_rows),
+        cmocka_unit_test(samples_that_cannot_be),
+        cmocka_unit_test(a_mode_that_is_none),
         cmocka_unit_test(a_process_stays),
+        cmocka_unit_test(a_second_handle_crashes),
     };
     (void)argc;
     support_start(argv[0]);

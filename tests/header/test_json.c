@@ -96,13 +96,27 @@ static void json_is_whole_after_each_row(void **state)
 
 static void json_goes_to_a_file_of_its_own(void **state)
 {
-    const char *path = support_path("both");
+    const char *path = support_path("both"), *link = support_path("link");
+    char other[1200];
     outcome result;
     (void)state;
     result = RUN("host", "--json", path, "--csv", path);
     support_expect_status(&result, 2);
     support_expect_text(result.err, "--csv writes there");
     support_free_outcome(&result);
+    snprintf(other, sizeof other, "%s/./both", support_folder);
+    result = RUN("host", "--json", other, "--csv", path); /* neither is there */
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, "--csv writes there");
+    support_free_outcome(&result);
+    support_write(path, "old\n");
+    assert_int_equal(symlink(path, link), 0);
+    result = RUN("host", "--json", link, "--csv", path);
+    support_expect_status(&result, 2);
+    support_expect_text(result.err, "--csv writes there");
+    support_free_outcome(&result);
+    unlink(link);
+    unlink(path);
     result = RUN("host", "--json", path, "--samples", path);
     support_expect_status(&result, 2);
     support_expect_text(result.err, "--samples writes there");
