@@ -228,7 +228,7 @@ static void work_is_over_the_median(void **state)
 static void counters_and_rates(void **state)
 {
     (void)state;
-    gpb_fill_counters(&live, 100, &row);
+    gpb_fill_counters(&bench, &live, 100, &row);
     expect_field("counters", "");
     live.counter_count = 3;
     strcpy(live.counters[0].name, "steps");
@@ -238,7 +238,7 @@ static void counters_and_rates(void **state)
     live.counters[1].is_rate = 1;
     strcpy(live.counters[2].name, "longest");
     live.counters[2].value = -2.2250738585072014e-308; /* no number takes more characters */
-    gpb_fill_counters(&live, 100, &row);
+    gpb_fill_counters(&bench, &live, 100, &row);
     expect_field("counters", "steps=17 tokens/s=30000 longest=-2.2250738585072014e-308");
 }
 
