@@ -32,7 +32,6 @@ static void fuzz_environment(const uint8_t *data, size_t size)
     bench->suite = gpb_duplicate("fuzz");
     bench->argv = no_words;
     gpb_prepare_handle(bench);
-    bench->ordinal = 1; /* as of a program that opens one */
     gpb_default_settings(&bench->settings);
     gpb_take_devices(bench, "cpu");
     gpb_join_processes(bench);
