@@ -294,7 +294,7 @@ static void changes_have_dates_and_revisions(void **state)
     assert_says(output, "note: cases with but one campaign: 1\n");
     assert_says(output, "note: cases with fewer than five campaigns");
     assert_int_equal(run("--history history.csv --format csv"), 0);
-    assert_says(output, "cold,b,2026-02-28T23:59:59Z,bbbb,median_us,5,99.8,99.8,100.2,99.8,\n");
+    assert_says(output, "cold,b,2026-02-28T23:59:59Z,bbbb,median_us,5,99.8,99.8,100.2,99.8,,0\n");
     assert_says(output, "cold,c,2026-03-01T00:00:00Z,cccc,median_us,5,");
     assert_int_equal(run("--history base.csv"), 2);
     assert_says(complaint, "is ok in two campaigns");
