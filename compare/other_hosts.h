@@ -6,7 +6,7 @@
 
 /* What has no current row, and names a number that is a param of the settings' host_params,
  * becomes OUTCOME_ELSEWHERE where current has rows of such numbers and no campaign of the baseline
- * whose highest is current's has measured it; where no process has that highest, if current has
+ * whose highest is current's has measured it; where none has that highest, if current has
  * no row of the number, or has the case with other numbers alone. False: no memory. */
 bool note_other_hosts(struct comparison *comparison);
 

@@ -1,8 +1,8 @@
 # verdicts.awk - with csv.awk: how many cases of a comparison have which verdict, as a CSV of
 # one row for summary.awk. Files of gpubench-compare --format csv, of a case in several the
 # last one's verdict, but where `second`, which looked at them again, has nothing to say against
-# SLOWER; with `race` set those of it were raced. `subset` set: nobody misses the missing. What only other hosts can measure (elsewhere) is
-# counted by itself.
+# SLOWER; with `race` set those of it were raced. `subset` set: nobody misses the missing. What
+# only other hosts can measure (elsewhere) is counted by itself.
 
 value("verdict") == "missing" && subset != "" { next }
 
